@@ -1,7 +1,7 @@
-//! A naive second reader of fragments and rings, written from FORMAT.md alone: the oracle that recorder and merge are held against.
+//! A naive reader of fragments and rings, written from FORMAT.md alone. Tests compare the recorder and the merge with it.
 //!
-//! In: a run directory (or a folder of fragments), of a live or a dead process. Out: every event once, the losses that the recorder reports, the
-//! places that could not be read, and the spans still open. It parses each line with serde_json and keeps everything in memory: slow and plain on purpose.
+//! The input is a run directory or a folder of fragments, of a live or dead process. The output is every event once, the losses that the recorder reported, the
+//! unreadable places, and the open spans. The reader parses each line with serde_json and keeps everything in memory. It is deliberately slow and simple.
 
 mod blocks;
 mod fragment;
@@ -24,37 +24,37 @@ use ring::Ring;
 pub use ring::checked_state;
 pub use stitch::{Line, Stitched};
 
-/// The content of all fragments of a directory, with events of type `E`.
+/// Contents of all fragments in a directory, with events of type `E`.
 #[derive(Debug)]
 pub struct Recording<E = Value> {
-    /// Every event once, fragment by fragment: slices, instants, counters, flows, names; not the recorder's own metadata.
+    /// All events once, fragment by fragment: slices, instants, counters, flows, names, but not the recorder's own metadata.
     pub events: Vec<E>,
-    /// Events that the recorder says it lost (`sa_loss` records, changed events are not counted).
+    /// Number of events that `sa_loss` records report as lost. Changed events do not count.
     pub lost: u64,
-    /// The places that could not be read: `<kind> <file name>:<offset> <detail>`.
+    /// Unreadable places: `<kind> <file name>:<offset> <detail>`.
     pub damage: Vec<String>,
-    /// Spans without an end, as `B` events: from the ring, or from a settled fragment.
+    /// Spans without an end, as `B` events, from the ring or from a settled fragment.
     pub unfinished: Vec<Value>,
-    /// The args of every `sa_fragment` record.
+    /// Args of all `sa_fragment` records.
     pub headers: Vec<Value>,
 }
 
-/// A place that could not be read.
+/// An unreadable place.
 #[derive(Clone, Debug)]
 pub struct Damage {
-    /// The kind, as FORMAT.md §5 names it, [`GAP_AT_END`] or [`LOST_BLOCK`].
+    /// Kind as in FORMAT.md §5, or [`GAP_AT_END`] or [`LOST_BLOCK`].
     pub kind: &'static str,
     /// Name of the file.
     pub file: String,
     /// Offset in the file, or 0 if the damage has no exact place.
     pub offset: usize,
-    /// Further words about it.
+    /// Further text.
     pub detail: String,
 }
 
-/// Kind of missing positions above the last complete line of a stream. A merge does not count them as a gap.
+/// Kind of missing positions above the last complete line of a stream. A merge does not report them as a gap.
 pub const GAP_AT_END: &str = "gap_at_end";
-/// Kind of an incomplete block whose positions a loss record names. A merge does not count it as damage.
+/// Kind of an incomplete block whose positions a loss record reports. A merge does not report it as damage.
 pub const LOST_BLOCK: &str = "bad_block_lost";
 
 impl Damage {
@@ -75,11 +75,11 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Reads every fragment in `dir` (or in `dir/fragments` where that exists).
+/// Reads every fragment in `dir`, or in `dir/fragments` if that exists.
 ///
 /// # Panics
 ///
-/// If the directory cannot be listed: a test that reads nothing must not pass.
+/// If the directory cannot be listed, because a test that reads nothing must not pass.
 pub fn read_dir(dir: &Path) -> Recording {
     let mut recording: Recording = read_dir_as(dir);
     let (events, others) = recording.events.into_iter().partition(is_event);
@@ -89,7 +89,7 @@ pub fn read_dir(dir: &Path) -> Recording {
     recording
 }
 
-/// Reads like [`read_dir`], with each event parsed into an `E`: a small struct is several times faster than a `Value`.
+/// Reads like [`read_dir`], but parses each event into an `E`. A small struct is several times faster than a `Value`.
 ///
 /// # Panics
 ///
@@ -108,27 +108,27 @@ pub fn read_dir_as<E: DeserializeOwned>(dir: &Path) -> Recording<E> {
         recording.damage.extend(damage);
         recording.unfinished.extend(stitched.unfinished);
         for line in &stitched.lines {
-            take_line(line, &mut recording);
+            add_line(line, &mut recording);
         }
     });
     recording
 }
 
-/// Passes each fragment of a directory to `take`, with the content of both it and its ring. The ring is read first, then the segments (FORMAT.md §4).
+/// Calls `use_fragment` for each fragment of a directory, with the joined contents of fragment and ring. The ring is read before the segments (FORMAT.md §4).
 ///
 /// # Panics
 ///
 /// If the directory cannot be listed.
-pub fn each_fragment(dir: &Path, mut take: impl FnMut(&Fragment, Stitched<'_>)) {
+pub fn each_fragment(dir: &Path, mut use_fragment: impl FnMut(&Fragment, Stitched<'_>)) {
     for stem in fragment_stems(dir) {
         let ring = Ring::snapshot(&stem.with_file_name(file_name(&stem) + ".ring"));
         let fragment = Fragment::read(&stem);
         let alive = fragment.header().is_some_and(owner::is_alive);
-        take(&fragment, stitch::stitch(&fragment, &ring, alive));
+        use_fragment(&fragment, stitch::stitch(&fragment, &ring, alive));
     }
 }
 
-/// Lists the fragments of a directory as their paths without `.jsonl`, segments of one fragment as one, sorted.
+/// Returns the paths of a directory's fragments without `.jsonl`, sorted. All segments of a fragment have the same path.
 fn fragment_stems(dir: &Path) -> Vec<PathBuf> {
     let inner = Some(dir.join("fragments")).filter(|inner| inner.is_dir());
     let dir = inner.as_deref().unwrap_or(dir);
@@ -143,7 +143,7 @@ fn fragment_stems(dir: &Path) -> Vec<PathBuf> {
     stems.into_iter().map(|stem| dir.join(stem)).collect()
 }
 
-/// `trace.12.s3` → `trace.12`.
+/// Removes the segment number: `trace.12.s3` → `trace.12`.
 fn without_segment(stem: &str) -> &str {
     let is_number = |text: &str| text.parse::<u64>().is_ok();
     let split = stem.rsplit_once(".s");
@@ -153,8 +153,8 @@ fn without_segment(stem: &str) -> &str {
     )
 }
 
-/// Sorts one whole line into events, unfinished spans, losses or damage.
-fn take_line<E: DeserializeOwned>(line: &Line<'_>, recording: &mut Recording<E>) {
+/// Adds a complete line to the events, unfinished spans, losses or damage.
+fn add_line<E: DeserializeOwned>(line: &Line<'_>, recording: &mut Recording<E>) {
     let starts = [br#"{"ph":"M""#, br#"{"ph":"B""#];
     if starts.iter().any(|start| line.bytes.starts_with(*start)) || is_loss(line.bytes) {
         match serde_json::from_slice::<Value>(line.bytes) {
@@ -187,10 +187,10 @@ fn is_unfinished(value: &Value) -> bool {
     value["ph"] == "B" && value["args"]["unfinished"] == true
 }
 
-/// The causes of changes to events that were recorded.
+/// Causes of losses that only changed recorded events.
 const CHANGED: [&str; 4] = ["clamped", "cut", "bad_value", "bad_series"];
 
-/// The events one `sa_loss` record counts; changed events are not lost.
+/// Returns the number of lost events in an `sa_loss` record. Changed events are not lost.
 fn lost_events(value: &Value) -> u64 {
     if value["name"] != "sa_loss"
         || value["cat"] != "sa_profile"
@@ -201,26 +201,29 @@ fn lost_events(value: &Value) -> u64 {
     value["args"]["events"].as_u64().unwrap_or(0)
 }
 
-/// Tells whether a value is an event with what its phase needs.
+/// Returns true if a value is an event that has everything its phase needs.
 fn is_event(value: &Value) -> bool {
-    let whole = |key: &str| value[key].is_u64();
-    let time = |key: &str| value[key].as_f64().is_some_and(|time| time >= 0.0);
-    let base = value["ph"].is_string() && whole("pid") && whole("tid") && value["name"].is_string();
-    base && (value["ph"] == "M" || time("ts")) && (value["ph"] != "X" || time("dur"))
+    let is_integer = |key: &str| value[key].is_u64();
+    let is_time = |key: &str| value[key].as_f64().is_some_and(|time| time >= 0.0);
+    let base = value["ph"].is_string()
+        && is_integer("pid")
+        && is_integer("tid")
+        && value["name"].is_string();
+    base && (value["ph"] == "M" || is_time("ts")) && (value["ph"] != "X" || is_time("dur"))
 }
 
-/// Gives the file name of a path as text.
+/// Returns the file name of a path as text.
 fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
 
-/// Tells whether a line may be an `sa_removed` record.
+/// Returns true if a line may be an `sa_removed` record.
 fn is_removal(line: &[u8]) -> bool {
     line.starts_with(br#"{"ph":"M""#) && has(line, br#""name":"sa_removed""#)
 }
 
-/// Tells whether a line may be an `sa_loss` record.
+/// Returns true if a line may be an `sa_loss` record.
 fn is_loss(line: &[u8]) -> bool {
     line.starts_with(br#"{"ph":"i""#) && has(line, br#""name":"sa_loss""#)
 }

@@ -1,4 +1,4 @@
-//! Writes fragments and rings byte by byte from FORMAT.md alone; nothing of the recorder is used.
+//! Writes fragments and rings byte by byte, based on FORMAT.md alone. Uses no code of the recorder.
 
 pub mod fragment;
 pub mod line;

@@ -1,4 +1,4 @@
-//! Block headers, and the check that the bytes after a header are the announced block (FORMAT.md §2.2).
+//! Block headers, and the check of the bytes after a header against the announced block (FORMAT.md §2.2).
 
 use std::ops::Range;
 
@@ -7,23 +7,23 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::fragment::line_at;
 
-/// The first bytes of every block header.
+/// First bytes of every block header.
 pub(super) const BLOCK_START: &[u8] = br#"{"ph":"M","name":"sa_block","pid":"#;
 
-/// A block and its place in the file.
+/// A block with its place in the file.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub(super) slot: u32,
     pub(super) generation: u32,
     /// Position of the first byte.
     pub(super) from: u64,
-    /// Offset of its header in the file.
+    /// Offset of the header in the file.
     pub(super) header_at: usize,
-    /// The range of its bytes in the file. That of an incomplete block ends at the next block header at the latest.
+    /// Range of the block's bytes in the file. For an incomplete block, it ends no later than the next block header.
     pub(super) range: Range<usize>,
-    /// Bytes the header announced.
+    /// Number of bytes that the header announced.
     pub(super) len: u64,
-    /// True if all bytes are there, end in a newline and match the checksum.
+    /// True if all bytes exist, end in a newline and match the checksum.
     pub(super) complete: bool,
 }
 
@@ -33,7 +33,7 @@ pub fn block_sum(slot: u32, generation: u32, from: u64, content: &[u8]) -> u64 {
     xxh3_64_with_seed(content, seed)
 }
 
-/// Returns the line of a block header, without its newline. A header has exactly this form.
+/// Returns a block header's line without the newline. Headers have exactly this form.
 pub fn header_line(pid: u64, block: [u64; 4], sum: u64) -> String {
     let [slot, generation, from, len] = block;
     format!(
@@ -42,7 +42,7 @@ pub fn header_line(pid: u64, block: [u64; 4], sum: u64) -> String {
 }
 
 impl Block {
-    /// Reads the line at `line` as a block header, and the bytes that follow it as the block; `None` if it is another line.
+    /// Reads the line at `line` as a block header, and the following bytes as its block. Returns `None` if the line is no block header.
     pub(super) fn read(bytes: &[u8], line: &Range<usize>) -> Option<Block> {
         let header = &bytes[line.clone()];
         if !header.starts_with(BLOCK_START) || line.end == bytes.len() {
@@ -84,18 +84,18 @@ impl Block {
         })
     }
 
-    /// The positions the header announced.
+    /// Returns the positions that the header announced.
     pub(super) fn positions(&self) -> Range<u64> {
         self.from..self.from.saturating_add(self.len)
     }
 
-    /// The stream that the positions are of.
+    /// Returns the stream to which the positions belong.
     pub(super) fn stream(&self) -> (u32, u32) {
         (self.slot, self.generation)
     }
 }
 
-/// An incomplete block ends before the next block header, at the announced end (but never inside a line), or with the file.
+/// Returns the end of an incomplete block: before the next block header, at the announced end but not inside a line, or at the end of the file.
 fn incomplete_end(bytes: &[u8], at: usize, announced: usize) -> usize {
     let mut next = at;
     while next < announced {

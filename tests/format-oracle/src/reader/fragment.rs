@@ -1,4 +1,4 @@
-//! The segments of one fragment: their bytes cut into headers, plain lines and blocks.
+//! The segments of a fragment, split into headers, plain lines and blocks.
 
 use std::fs;
 use std::ops::Range;
@@ -9,39 +9,39 @@ use serde_json::Value;
 use super::blocks::Block;
 use super::{Damage, file_name};
 
-/// A mark that other programs write at the start of a file. The format has none.
+/// Byte order mark, which other programs write at the start of a file. The format does not allow one.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// One fragment, all segments.
+/// A fragment with all its segments.
 #[derive(Debug, Default)]
 pub struct Fragment {
-    /// File name of segment 0 without `.jsonl`.
+    /// File name of segment 0, without `.jsonl`.
     pub name: String,
-    /// The args of the segments' `sa_fragment` records.
+    /// Args of the segments' `sa_fragment` records.
     pub(super) headers: Vec<Value>,
-    /// The segments, in order.
+    /// Segments in order.
     pub(super) segments: Vec<Segment>,
-    /// The places that could not be read.
+    /// Unreadable places.
     pub(super) damage: Vec<Damage>,
 }
 
-/// One file of a fragment.
+/// A file of a fragment.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
     /// File name.
     pub(super) name: String,
-    /// Number in its header.
+    /// Number in the header.
     pub(super) number: u64,
-    /// Everything in the file.
+    /// Contents of the file.
     pub(super) bytes: Vec<u8>,
-    /// Lines outside of blocks, without their newline.
+    /// Lines outside blocks, without newlines.
     pub(super) plain: Vec<Range<usize>>,
     /// Blocks in file order.
     pub(super) blocks: Vec<Block>,
 }
 
 impl Fragment {
-    /// Reads the segments `<stem>.jsonl`, `<stem>.s1.jsonl`, … that there are.
+    /// Reads the existing segments `<stem>.jsonl`, `<stem>.s1.jsonl`, ….
     pub(super) fn read(stem: &Path) -> Fragment {
         let mut fragment = Fragment {
             name: file_name(stem),
@@ -49,9 +49,9 @@ impl Fragment {
         };
         for path in segment_paths(stem) {
             match fs::read(&path) {
-                // A segment that was being made when its process was killed means nothing yet.
+                // Skips a segment that was being created when its process was killed.
                 Ok(bytes) if !bytes.contains(&b'\n') && !fragment.headers.is_empty() => {}
-                Ok(bytes) => fragment.add(Segment::cut(file_name(&path), bytes)),
+                Ok(bytes) => fragment.add(Segment::split(file_name(&path), bytes)),
                 Err(error) => {
                     let damage = Damage::new("unreadable", file_name(&path), error.to_string());
                     fragment.damage.push(damage);
@@ -62,16 +62,16 @@ impl Fragment {
         fragment
     }
 
-    /// Drops the segments that the newest one says are removed, and what older ones say of that.
+    /// Drops the segments that the newest report declares as removed, and the older reports of removals.
     fn drop_removed(&mut self) {
-        let told: Vec<Option<(u64, Range<usize>)>> =
+        let removals: Vec<Option<(u64, Range<usize>)>> =
             self.segments.iter().map(Segment::removal).collect();
-        let Some(newest) = told.iter().rposition(Option::is_some) else {
+        let Some(newest) = removals.iter().rposition(Option::is_some) else {
             return;
         };
-        let first = told[newest].as_ref().map_or(0, |told| told.0);
-        for (segment, told) in self.segments[..newest].iter_mut().zip(&told) {
-            let line = told.as_ref().map(|told| told.1.clone());
+        let first = removals[newest].as_ref().map_or(0, |removal| removal.0);
+        for (segment, removal) in self.segments[..newest].iter_mut().zip(&removals) {
+            let line = removal.as_ref().map(|removal| removal.1.clone());
             segment.plain.retain(|plain| Some(plain) != line.as_ref());
         }
         self.segments.retain(|segment| segment.number >= first);
@@ -79,12 +79,12 @@ impl Fragment {
             .retain(|header| header["segment"].as_u64() >= Some(first));
     }
 
-    /// The args of the first segment's header.
+    /// Returns the args of the first segment's header.
     pub fn header(&self) -> Option<&Value> {
         self.headers.first()
     }
 
-    /// Returns true if the last record of a clean exit is there.
+    /// Returns true if the fragment contains the last record of a clean exit.
     pub(super) fn has_end(&self) -> bool {
         let has_end = |segment: &Segment| {
             let mut lines = segment.lines();
@@ -113,8 +113,8 @@ impl Fragment {
 }
 
 impl Segment {
-    /// Cuts a file into plain lines and blocks.
-    fn cut(name: String, bytes: Vec<u8>) -> Segment {
+    /// Splits a file into plain lines and blocks.
+    fn split(name: String, bytes: Vec<u8>) -> Segment {
         let mut segment = Segment {
             name,
             ..Segment::default()
@@ -137,7 +137,7 @@ impl Segment {
         segment
     }
 
-    /// Returns what its first lines report about removed segments: the first segment that counts, and the line of the loss record.
+    /// Returns the report of removed segments in the first lines: the number of the first remaining segment, and the line of the loss record.
     fn removal(&self) -> Option<(u64, Range<usize>)> {
         let first_block = self
             .blocks
@@ -159,7 +159,7 @@ impl Segment {
         (agree && (1..=self.number).contains(&first)).then(|| (first, line.clone()))
     }
 
-    /// Every line of the file but block headers, in blocks or not.
+    /// Returns every line of the file except for block headers, inside and outside blocks.
     fn lines(&self) -> impl Iterator<Item = Range<usize>> {
         let blocks = self
             .blocks
@@ -193,7 +193,7 @@ fn segment_paths(stem: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The range of the line that starts at `at`, without its newline.
+/// Returns the range of the line that starts at `at`, without its newline.
 pub(super) fn line_at(bytes: &[u8], at: usize) -> Range<usize> {
     let len = bytes[at..]
         .iter()
@@ -202,7 +202,7 @@ pub(super) fn line_at(bytes: &[u8], at: usize) -> Range<usize> {
     at..at + len
 }
 
-/// The non-empty lines inside a range, without their newlines.
+/// Returns the non-empty lines inside a range, without newlines.
 pub(super) fn lines_of(bytes: &[u8], range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let mut at = range.start;
     std::iter::from_fn(move || {

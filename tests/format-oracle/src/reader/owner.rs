@@ -1,11 +1,11 @@
-//! Finds out by pid and start time if the process that wrote a fragment still runs. One of another pid namespace counts as dead.
+//! Determines by pid and start time if the process that wrote a fragment is still running. A process in another pid namespace counts as dead.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use serde_json::Value;
 
-/// Tells whether the writer that a header describes is alive. A zombie is dead: it writes nothing any more.
+/// Returns true if the process that a header describes is alive. A zombie counts as dead, because it does not write any more.
 pub(super) fn is_alive(header: &Value) -> bool {
     let ours = fs::metadata("/proc/self/ns/pid")
         .map(|namespace| namespace.ino())
@@ -16,7 +16,7 @@ pub(super) fn is_alive(header: &Value) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{}/stat", header["pid"])) else {
         return false;
     };
-    // The fields after the program's name, which may itself hold spaces and brackets: state is field 3, the start time field 22.
+    // These are the fields after the program's name, which may contain spaces and brackets itself. Field 3 is the state, field 22 the start time.
     let Some((_, rest)) = stat.rsplit_once(')') else {
         return false;
     };

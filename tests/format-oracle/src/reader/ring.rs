@@ -1,4 +1,4 @@
-//! The ring file: a snapshot of what its slots hold that is not yet (known to be) in the fragment, and of the open spans.
+//! Reads a snapshot of the ring file: the slots' contents that may not be in the fragment yet, and the open spans.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,15 +14,15 @@ use super::mapping::Mapping;
 const FIRST_LANE: u64 = 1 << 22;
 const STACK_ENTRIES: usize = 32;
 const ENTRY_BYTES: usize = 64;
-/// How often a slot that changes under the reader is read again.
+/// Number of times that a slot is read again if it changes meanwhile.
 const TRIES: usize = 64;
 
-/// The result of reading the ring next to a fragment.
+/// Result of reading the ring that belongs to a fragment.
 #[derive(Debug)]
 pub(super) enum Ring {
-    /// No ring file.
+    /// There is no ring file.
     Missing,
-    /// A file that is no ring, or cannot be read: why.
+    /// The file cannot be read or is not a ring, for this reason.
     Bad(String),
     /// A ring.
     Good(Snapshot),
@@ -31,33 +31,33 @@ pub(super) enum Ring {
 /// A copy of a ring at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
-    /// The nonce, to compare with the header's.
+    /// Nonce, to compare with the header's.
     pub(super) nonce: u64,
-    /// The slots that could be read.
+    /// Slots that could be read.
     pub(super) slots: Vec<Slot>,
     /// Open spans as `B` events.
     pub(super) open: Vec<Value>,
-    /// The losses that the ring reports, as `sa_loss` records.
+    /// Losses that the ring reports, as `sa_loss` records.
     pub(super) losses: Vec<Vec<u8>>,
-    /// The slots and tables that make no sense.
+    /// Invalid slots and tables.
     pub(super) damage: Vec<String>,
 }
 
-/// The unflushed part of one slot's stream.
+/// Unflushed part of one slot's stream.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) number: usize,
     pub(super) generation: usize,
-    /// Position of the first copied byte, and the slot's `flushed` after the copy.
+    /// Position of the first copied byte. After the copy, this is the slot's `flushed`.
     pub(super) from: u64,
-    /// Position after the last whole line.
+    /// Position after the last complete line.
     pub(super) head: u64,
-    /// The bytes of positions `from..head`.
+    /// Bytes of the positions `from..head`.
     pub(super) bytes: Vec<u8>,
 }
 
 impl Slot {
-    /// The stream that the positions are of.
+    /// Returns the stream to which the positions belong.
     pub(super) fn stream(&self) -> (u32, u32) {
         let [slot, generation] =
             [self.number, self.generation].map(|number| number.try_into().unwrap_or(u32::MAX));
@@ -69,10 +69,10 @@ impl Ring {
     /// Copies the ring at `path`.
     pub(super) fn snapshot(path: &Path) -> Ring {
         let map = || File::open(path).and_then(|file| Mapping::new(&file));
-        // The ring of a live process grows: the map contains slots that are entered before the file is mapped.
-        let looks = map().and_then(|first| Ok((Layout::new(&first).entered(), map()?)));
-        let (entered, second) = match looks {
-            Ok(looks) => looks,
+        // The ring of a live process grows. Slots that are in the directory before the file is mapped are also in the mapping.
+        let maps = map().and_then(|first| Ok((Layout::new(&first).entered(), map()?)));
+        let (entered, second) = match maps {
+            Ok(maps) => maps,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ring::Missing,
             Err(error) => return Ring::Bad(error.to_string()),
         };
@@ -85,12 +85,12 @@ impl Ring {
 
 /// An open entry of the lane table.
 struct LaneEntry {
-    /// Its offset.
+    /// Offset of the entry.
     at: usize,
-    /// Offset and size of its span's text.
+    /// Offset and size of the span's text.
     text: Option<(usize, usize)>,
     start: u64,
-    /// The entry of the parent span.
+    /// Entry of the parent span.
     parent: Option<usize>,
 }
 
@@ -105,7 +105,7 @@ impl Layout<'_> {
         Layout { map, pid: 0 }
     }
 
-    /// The directory entries up to the last slot that is in the file.
+    /// Returns the number of directory entries up to the last slot in the file.
     fn entered(&self) -> Option<usize> {
         let (directory, room) = (self.map.u32_at(52)?, self.map.u32_at(56)?);
         let room = room.min(self.map.len() / 16);
@@ -114,13 +114,13 @@ impl Layout<'_> {
         Some(last.map_or(0, |slot| slot + 1))
     }
 
-    /// Reads everything, and the first `entered` slots; `None` if the file's own header is not whole.
+    /// Reads everything, including the first `entered` slots. Returns `None` if the file's header is invalid.
     fn read(mut self, entered: usize) -> Option<Snapshot> {
         let mut header = self.map.copy(0, 60)?;
         header[28..32].fill(0);
         let sum = low_half(xxh3_64(&header));
-        let known = self.map.copy(0, 8)? == b"SAPRING1" && self.map.u32_at(8)? == 1;
-        if !known || self.map.u32_at(28)? != sum {
+        let is_ring = self.map.copy(0, 8)? == b"SAPRING1" && self.map.u32_at(8)? == 1;
+        if !is_ring || self.map.u32_at(28)? != sum {
             return None;
         }
         self.pid = self.map.u32_at(24)?;
@@ -144,7 +144,7 @@ impl Layout<'_> {
         Some(snapshot)
     }
 
-    /// Copies one slot and its open spans; `None` if its numbers make no sense.
+    /// Copies one slot and its open spans. Returns `None` if its numbers are invalid.
     fn slot(&self, entry: usize, number: usize, snapshot: &mut Snapshot) -> Option<()> {
         let (at, size) = (0..TRIES).find_map(|_| self.entry(entry, number))?;
         if at == 0 {
@@ -155,24 +155,24 @@ impl Layout<'_> {
             return None;
         }
         let ring = at.checked_add(page.max(4096))?;
-        self.map.copy(ring.checked_add(size)?.checked_sub(1)?, 1)?; // all of the slot lies in the file
+        self.map.copy(ring.checked_add(size)?.checked_sub(1)?, 1)?; // the whole slot must be in the file
         for _ in 0..TRIES {
             let generation = self.map.u32_at(at + 20)?;
             let Some((head, depth)) = published(self.map.u64_at(at)?, number, generation) else {
-                continue; // Another thread is taking the slot.
+                continue; // another thread is claiming the slot
             };
             let flushed = self.map.u64_at(at + 8)?;
             let open = self.stack(number, at, depth, head);
             let bytes = self.stream(ring, size, flushed, head);
             let after = self.map.u64_at(at + 8)?;
             if self.map.u32_at(at + 20)? != generation {
-                continue; // Another thread took the slot meanwhile: all of this stream is in the fragment.
+                continue; // another thread claimed the slot meanwhile, so this stream is completely in the fragment
             }
             let Some(bytes) = bytes else {
-                continue; // Flushed beyond the head that was read before.
+                continue; // flushed beyond the head that was read before
             };
             let Some(open) = open else {
-                continue; // Their texts were written while they were read.
+                continue; // the texts changed while they were read
             };
             snapshot.open.extend(open);
             snapshot
@@ -183,7 +183,7 @@ impl Layout<'_> {
         None
     }
 
-    /// Offset and ring size of a slot, by its directory entry; `None` if that does not match its sum, as while it is written.
+    /// Returns offset and ring size of a slot from its directory entry, or `None` if the entry does not match its checksum, for example while it is written.
     fn entry(&self, entry: usize, number: usize) -> Option<(usize, usize)> {
         let bytes = self.map.copy(entry, 16)?;
         let at = usize::try_from(u64::from_ne_bytes(*bytes.first_chunk()?)).ok()?;
@@ -196,7 +196,7 @@ impl Layout<'_> {
         (usize::try_from(half(12)?).ok()? == low_half(sum)).then_some((at, size))
     }
 
-    /// Copies positions `from..to` of a ring of `size` bytes; `None` if the range is impossible or outside of the file.
+    /// Copies the positions `from..to` of a ring of `size` bytes. Returns `None` if the range is invalid or outside the file.
     fn stream(&self, ring: usize, size: usize, from: u64, to: u64) -> Option<Vec<u8>> {
         let len = usize::try_from(to.checked_sub(from)?)
             .ok()
@@ -208,14 +208,14 @@ impl Layout<'_> {
         Some(bytes)
     }
 
-    /// The open spans of slot `number` at `slot`, `depth` deep and with its lines up to `head`.
+    /// Returns the open spans of slot `number` at `slot`, for a stack of depth `depth` and lines up to `head`.
     fn stack(&self, number: usize, slot: usize, depth: usize, head: u64) -> Option<Vec<Value>> {
         let tid = u64::try_from(self.map.u32_at(slot + 16)?).ok()?;
         let area = self.stack_text(slot);
         let stack = (0..STACK_ENTRIES).map(|level| (slot + 64 + ENTRY_BYTES * level, 16, area));
         let deeper = self.chain(slot + 24, number, 256).into_iter();
         let deeper = deeper.map(|(at, text)| (at, 32, Some((text, 256))));
-        // 255 means that depth or more.
+        // 255 means 255 or more.
         let stored = if depth == 255 { usize::MAX } else { depth };
         let ending = self.map.u64_at(slot + 40)?;
         let has_ended = ending & 255 != 0 && head > ending >> 8;
@@ -232,44 +232,44 @@ impl Layout<'_> {
         Some(open)
     }
 
-    /// Follows a chain of chunks from its first link. Returns the offset of each entry and of its text, which has `text_bytes`.
+    /// Follows a chain of chunks from its first link. Returns the offset of each entry and of its text, which has `text_bytes` bytes.
     fn chain(&self, link: usize, seed: usize, text_bytes: usize) -> Vec<(usize, usize)> {
-        let (mut places, mut link) = (Vec::new(), link);
+        let (mut entries_and_texts, mut link) = (Vec::new(), link);
         while let Some((at, size)) = self.entry(link, seed)
             && at > link
             && size > 64
         {
             let entries = (size - 64) / (ENTRY_BYTES + text_bytes);
             let texts = at + 64 + ENTRY_BYTES * entries;
-            let place = |nth| (at + 64 + ENTRY_BYTES * nth, texts + text_bytes * nth);
-            places.extend((0..entries).map(place));
+            let nth_entry = |nth| (at + 64 + ENTRY_BYTES * nth, texts + text_bytes * nth);
+            entries_and_texts.extend((0..entries).map(nth_entry));
             link = at;
         }
-        places
+        entries_and_texts
     }
 
-    /// The open spans on virtual lanes, earliest first, each on the lane of the outermost open span around it.
+    /// Adds the open spans on virtual lanes in order of their start. Each span is on the lane of the outermost open span around it.
     fn lanes(&self, snapshot: &mut Snapshot) -> Option<()> {
         let open = self.open_lanes(snapshot)?;
         let mut order: Vec<(u64, usize)> =
             open.iter().map(|(lane, at)| (at.start, *lane)).collect();
         order.sort_unstable();
         for (_, lane) in order {
-            let mut row = lane;
-            while let Some(parent) = open[&row].parent
+            let mut outermost = lane;
+            while let Some(parent) = open[&outermost].parent
                 && let Some(outer) = open.get(&parent)
-                && outer.start < open[&row].start
+                && outer.start < open[&outermost].start
             {
-                row = parent;
+                outermost = parent;
             }
-            let (entry, tid) = (&open[&lane], FIRST_LANE + u64::try_from(row).ok()?);
+            let (entry, tid) = (&open[&lane], FIRST_LANE + u64::try_from(outermost).ok()?);
             let span = self.open_span(entry.at, tid, entry.at + 32, entry.text)?;
             snapshot.open.push(span);
         }
         Some(())
     }
 
-    /// Returns the entries of the lane table whose closing slot has not published the end of the span.
+    /// Returns the open entries of the lane table: those whose span's end has not been published by the closing slot.
     fn open_lanes(&self, snapshot: &Snapshot) -> Option<BTreeMap<usize, LaneEntry>> {
         let (table, count) = (self.map.u32_at(44)?, self.map.u32_at(48)?);
         let mut open = BTreeMap::new();
@@ -300,7 +300,7 @@ impl Layout<'_> {
         Some(open)
     }
 
-    /// The four numbers at offset 128 of the header, where the text of open spans is, if their sum matches.
+    /// Returns the four numbers at offset 128 of the header, which locate the text of open spans, if their checksum matches.
     fn texts(&self) -> Option<[usize; 4]> {
         let sum = low_half(xxh3_64(&self.map.copy(128, 16)?));
         let number = |at: usize| self.map.u32_at(128 + 4 * at);
@@ -308,23 +308,23 @@ impl Layout<'_> {
         (number(4)? == sum).then_some(numbers)
     }
 
-    /// Returns offset and size of the text of a thread's spans.
+    /// Returns offset and size of the text area of a thread's spans.
     fn stack_text(&self, slot: usize) -> Option<(usize, usize)> {
         let [size, ..] = self.texts()?;
         Some((slot.checked_sub(size)?, size))
     }
 
-    /// Returns offset and size of the text of a lane in the table.
+    /// Returns offset and size of the text area of a lane in the table.
     fn lane_text(&self, lane: usize) -> Option<(usize, usize)> {
         let [_, directory, groups, size] = self.texts()?;
-        let of_group = self.map.u32_at(48)?.checked_div(groups)?;
-        let group = lane.checked_div(of_group)?;
+        let lanes_per_group = self.map.u32_at(48)?.checked_div(groups)?;
+        let group = lane.checked_div(lanes_per_group)?;
         let (at, bytes) = self.entry(directory + 16 * group, group)?;
-        let within = lane % of_group * size;
+        let within = lane % lanes_per_group * size;
         (at != 0 && within + size <= bytes).then_some((at + within, size))
     }
 
-    /// One entry of a stack or of the lane table as a `B` event; `area` contains its text.
+    /// Returns an entry of a stack or of the lane table as a `B` event. `area` contains its text.
     fn open_span(
         &self,
         at: usize,
@@ -357,7 +357,7 @@ impl Layout<'_> {
         )
     }
 
-    /// The members that the entry at `at` has in the area: name and category, and the args.
+    /// Returns the JSON members that the entry at `at` has in the text area: name and category, and the args.
     fn text(&self, at: usize, area: Option<(usize, usize)>) -> (String, String) {
         let read = || {
             let (area, size) = area?;
@@ -377,7 +377,7 @@ impl Layout<'_> {
         read().unwrap_or_default()
     }
 
-    /// Name and category of a call site.
+    /// Returns the name and category of a call site.
     fn site(&self, site: usize) -> Option<(Value, Value)> {
         let (table, used) = (self.map.u32_at(32)?, self.map.u32_at(36)?);
         let offset = site - 1;
@@ -395,14 +395,14 @@ fn name_and_category(text: &str) -> Option<(Value, Value)> {
     Some((keys["name"].clone(), keys["cat"].clone()))
 }
 
-/// Head and depth of a slot's state, if its check matches.
+/// Returns head and depth from a slot's state, if its check bits match.
 fn published(state: u64, slot: usize, generation: usize) -> Option<(u64, usize)> {
     let (head, depth) = (state >> 16, state >> 8 & 255);
     let depth_of_stack = usize::try_from(depth).ok()?;
     (checked_state(slot, generation, head, depth) == state).then_some((head, depth_of_stack))
 }
 
-/// The word that publishes `head` and `depth` of a slot.
+/// Returns the state that publishes `head` and `depth` of a slot.
 pub fn checked_state(slot: usize, generation: usize, head: u64, depth: u64) -> u64 {
     let value = head << 8 | depth;
     let key = (slot as u64 + 1) << 32 ^ generation as u64;
@@ -414,7 +414,7 @@ pub(super) fn low_half(sum: u64) -> usize {
     usize::try_from(sum & 0xffff_ffff).unwrap_or(usize::MAX)
 }
 
-/// Keeps the bytes at or above `after`: below it the writer may have overwritten the bytes while they were copied.
+/// Keeps the bytes at or above `after`. The writer may have overwritten lower ones while they were copied.
 fn above(number: usize, generation: usize, from: u64, bytes: &[u8], after: u64) -> Slot {
     let skip = usize::try_from(after.saturating_sub(from))
         .unwrap_or(usize::MAX)

@@ -1,4 +1,4 @@
-//! Joins a fragment's blocks and its ring: every position of every stream once, with reports of gaps and broken blocks (FORMAT.md §4).
+//! Joins a fragment's blocks and its ring, so that every position of every stream appears once. Reports gaps and broken blocks (FORMAT.md §4).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,11 +13,11 @@ use super::{Damage, GAP_AT_END, LOST_BLOCK, is_loss, is_removal};
 /// A line, without its newline.
 #[derive(Debug)]
 pub struct Line<'a> {
-    /// Its text.
+    /// Text.
     pub bytes: &'a [u8],
-    /// Name of its file.
+    /// Name of the file.
     pub file: String,
-    /// Its first byte: the offset in the file, or in the unflushed bytes of a slot of the ring.
+    /// Offset of the first byte in the file, or in the unflushed bytes of a slot of the ring.
     pub offset: usize,
     /// True for a line outside of blocks.
     pub is_plain: bool,
@@ -25,30 +25,30 @@ pub struct Line<'a> {
     pub is_ended: bool,
 }
 
-/// The content of a fragment and its ring.
+/// Contents of a fragment and its ring.
 #[derive(Debug, Default)]
 pub struct Stitched<'a> {
-    /// Plain lines, lines of complete blocks, lines of the ring, lines of incomplete blocks. Blocks are in order of slot, generation and position.
+    /// Plain lines, then lines of complete blocks, of the ring, and of incomplete blocks. Blocks are sorted by slot, generation and position.
     pub lines: Vec<Line<'a>>,
-    /// The places that could not be read.
+    /// Unreadable places.
     pub damage: Vec<Damage>,
-    /// Open spans of the ring, as `B` events.
+    /// Open spans in the ring, as `B` events.
     pub unfinished: Vec<Value>,
-    /// The file of each incomplete block, and the range of its lines.
+    /// File of each incomplete block, and the range of its lines.
     pub incomplete: Vec<(String, Range<usize>)>,
-    /// One number for each incomplete block that shares positions with another one: its lines that were left out because they may be the same lines.
+    /// For each incomplete block that shares positions with another one: number of its lines that were left out because they may be duplicates.
     pub repeated: Vec<usize>,
 }
 
 /// One slot in one generation.
 type StreamKey = (u32, u32);
 
-/// Positions that are accounted for, as ranges in no order.
+/// Ranges of positions that are accounted for, in any order.
 #[derive(Clone, Debug, Default)]
 struct Coverage(Vec<Range<u64>>);
 
 impl Coverage {
-    /// The parts of `wanted` that no range covers, in order.
+    /// Returns the parts of `wanted` that no range covers, in order.
     fn missing(&mut self, wanted: Range<u64>) -> Vec<Range<u64>> {
         self.0.sort_by_key(|range| range.start);
         let mut missing = Vec::new();
@@ -66,7 +66,7 @@ impl Coverage {
         missing
     }
 
-    /// Adds a range; one that continues the last is joined to it, so that a whole stream stays one range.
+    /// Adds a range. A range that continues the last one is merged with it, so that a complete stream stays one range.
     fn add(&mut self, range: Range<u64>) {
         match self.0.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,
@@ -87,14 +87,14 @@ impl Coverage {
 struct Stitcher<'a> {
     fragment: &'a Fragment,
     ring: Option<&'a Snapshot>,
-    /// The process still runs: the last block may be half written, which is no damage.
+    /// True if the process is still running. The last block may then be incomplete without being damage.
     alive: bool,
-    /// The positions of each stream that are accounted for.
+    /// Positions of each stream that are accounted for.
     streams: BTreeMap<StreamKey, Coverage>,
     out: Stitched<'a>,
 }
 
-/// Joins a fragment with its ring. Of a process still `alive` the last block may be half written: that is no damage.
+/// Joins a fragment with its ring. If the process is still `alive`, the last block may be incomplete, which is no damage.
 pub(super) fn stitch<'a>(fragment: &'a Fragment, ring: &'a Ring, alive: bool) -> Stitched<'a> {
     let mut out = Stitched {
         damage: fragment.damage.clone(),
@@ -116,7 +116,7 @@ pub(super) fn stitch<'a>(fragment: &'a Fragment, ring: &'a Ring, alive: bool) ->
     stitcher.out
 }
 
-/// Returns the ring, if it is this fragment's and needed, or else the kind of damage and a reason.
+/// Returns the ring if it belongs to this fragment and is needed. If it is unusable, returns the kind of damage and a reason.
 fn usable<'a>(
     fragment: &Fragment,
     ring: &'a Ring,
@@ -155,7 +155,7 @@ impl<'a> Stitcher<'a> {
         }
     }
 
-    /// The positions of a stream that are accounted for.
+    /// Returns the coverage of a stream.
     fn coverage(&mut self, key: StreamKey) -> &mut Coverage {
         self.streams.entry(key).or_default()
     }
@@ -175,7 +175,7 @@ impl<'a> Stitcher<'a> {
         }
     }
 
-    /// Takes the lines of complete blocks, each position once, and remembers which positions they were.
+    /// Adds the lines of complete blocks, each position once, and marks these positions as covered.
     fn add_complete(&mut self) {
         for (segment, block) in blocks_by_position(self.fragment, true) {
             let coverage = self.streams.entry(block.stream()).or_default();
@@ -209,13 +209,13 @@ impl<'a> Stitcher<'a> {
             let found = lines_of(&slot.bytes, skip..slot.bytes.len());
             self.out.lines.extend(found.map(|range| Line {
                 offset: range.start,
-                ..of_ring(&slot.bytes[range], &file)
+                ..ring_line(&slot.bytes[range], &file)
             }));
             coverage.add(slot.from..slot.head);
         }
     }
 
-    /// Adds the losses that the ring reports, unless a later record in the fragment also reports them.
+    /// Adds the losses that the ring reports, unless a later record in the fragment reports them as well.
     fn add_losses(&mut self) {
         let Some(snapshot) = self.ring else {
             return;
@@ -228,24 +228,25 @@ impl<'a> Stitcher<'a> {
         let later = later.flat_map(|(segment, block)| {
             lines_of(&segment.bytes, block.range.clone()).map(|range| &segment.bytes[range])
         });
-        let told: Vec<Value> = later.filter(|line| is_loss(line)).map(parse).collect();
-        let is_told = |loss: &[u8]| {
+        let reported: Vec<Value> = later.filter(|line| is_loss(line)).map(parse).collect();
+        let is_reported = |loss: &[u8]| {
             let loss = parse(loss);
             let number = |value: &Value, key: &str| value["args"][key].as_u64();
-            told.iter().any(|told| match number(&loss, "to") {
+            reported.iter().any(|report| match number(&loss, "to") {
                 Some(to) => {
-                    number(told, "slot") == number(&loss, "slot") && number(told, "to") >= Some(to)
+                    number(report, "slot") == number(&loss, "slot")
+                        && number(report, "to") >= Some(to)
                 }
-                None => told["args"]["cause"] == loss["args"]["cause"],
+                None => report["args"]["cause"] == loss["args"]["cause"],
             })
         };
         let file = format!("{}.ring losses", self.fragment.name);
-        let losses = snapshot.losses.iter().filter(|loss| !is_told(loss));
-        let losses = losses.map(|loss| of_ring(loss, &file));
+        let losses = snapshot.losses.iter().filter(|loss| !is_reported(loss));
+        let losses = losses.map(|loss| ring_line(loss, &file));
         self.out.lines.extend(losses);
     }
 
-    /// Adds the lines of blocks that do not match and that nothing else covers, and returns those blocks.
+    /// Adds the lines of blocks with a wrong checksum that nothing else covers, and returns those blocks.
     fn add_incomplete(&mut self) -> Vec<(&'a Segment, &'a Block)> {
         let mut with_incomplete: BTreeMap<StreamKey, Coverage> = BTreeMap::new();
         let mut damaged = Vec::new();
@@ -274,7 +275,7 @@ impl<'a> Stitcher<'a> {
         damaged
     }
 
-    /// Reports damaged blocks, and counts the positions of all incomplete blocks as accounted for.
+    /// Reports damaged blocks, and marks the positions of all incomplete blocks as covered.
     fn report_incomplete(&mut self, damaged: &[(&Segment, &Block)]) {
         for (segment, block) in damaged {
             let missing = self.coverage(block.stream()).missing(block.positions());
@@ -294,14 +295,14 @@ impl<'a> Stitcher<'a> {
         }
     }
 
-    /// The args of the records that are there.
+    /// Returns the args of all lines that match.
     fn args(&self, is_wanted: fn(&[u8]) -> bool) -> Vec<Value> {
         let lines = self.out.lines.iter().filter(|line| is_wanted(line.bytes));
         let parsed = lines.filter_map(|line| serde_json::from_slice::<Value>(line.bytes).ok());
         parsed.map(|mut value| value["args"].take()).collect()
     }
 
-    /// Counts the positions that were in removed segments as accounted for; a ring that was copied before may hold them still.
+    /// Marks the positions in removed segments as covered. A ring that was copied earlier may still contain them.
     fn explain_removals(&mut self) {
         for args in self.args(is_removal) {
             for stream in args["streams"].as_array().into_iter().flatten() {
@@ -310,7 +311,7 @@ impl<'a> Stitcher<'a> {
         }
     }
 
-    /// Counts the positions that `sa_loss` records name as accounted for.
+    /// Marks the positions in `sa_loss` records as covered.
     fn explain_losses(&mut self) {
         for args in self.args(is_loss) {
             let (from, to) = (args["from"].as_u64(), args["to"].as_u64());
@@ -318,7 +319,7 @@ impl<'a> Stitcher<'a> {
         }
     }
 
-    /// Counts positions as accounted for, if a record says all that names them.
+    /// Marks positions as covered if the record contains all numbers.
     fn explain(&mut self, slot: &Value, generation: &Value, from: Option<u64>, to: Option<u64>) {
         let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
         if let (Some(slot), Some(generation)) = (number(slot), number(generation))
@@ -328,13 +329,13 @@ impl<'a> Stitcher<'a> {
         }
     }
 
-    /// Tells whether the recorder has stopped keeping events, which explains whatever is missing.
+    /// Returns true if the recorder stopped recording events, which explains everything that is missing.
     fn has_stopped(&self) -> bool {
         let losses = self.args(is_loss);
         losses.iter().any(|args| args["stopped"] == true)
     }
 
-    /// Reports the positions of each stream that nothing accounts for. `ends` is where the last complete line of a stream ends. Gaps above it get another kind.
+    /// Reports the positions of each stream that nothing covers. `ends` contains the end of each stream's last complete line. Gaps above it have another kind.
     fn report_gaps(&mut self, ends: &BTreeMap<StreamKey, u64>) {
         for (key, coverage) in &mut self.streams {
             let (slot, generation) = key;
@@ -355,8 +356,8 @@ impl<'a> Stitcher<'a> {
     }
 }
 
-/// Tells whether a plain line is the start of a block header whose write was repeated, or that a ring shows to be under way (FORMAT.md §4), or
-/// any line that a living process is still writing.
+/// Returns true for a torn plain line that loses nothing: the start of a block header whose write was repeated or, according to the ring, is in progress (FORMAT.md §4), or
+/// any line that a live process is still writing.
 fn torn_without_loss(segment: &Segment, range: &Range<usize>, alive: bool, has_ring: bool) -> bool {
     let bytes = &segment.bytes[range.clone()];
     let header_piece = bytes.starts_with(BLOCK_START) || BLOCK_START.starts_with(bytes);
@@ -376,8 +377,8 @@ fn line(segment: &Segment, range: Range<usize>, is_plain: bool) -> Line<'_> {
     }
 }
 
-/// A line that only the ring has.
-fn of_ring<'a>(bytes: &'a [u8], file: &str) -> Line<'a> {
+/// Returns a line that is only in the ring.
+fn ring_line<'a>(bytes: &'a [u8], file: &str) -> Line<'a> {
     Line {
         bytes,
         file: file.to_owned(),
@@ -400,7 +401,7 @@ fn blocks_by_position(fragment: &Fragment, complete: bool) -> Vec<(&Segment, &Bl
     blocks
 }
 
-/// Returns those lines of a block that start at a position not covered yet.
+/// Returns the lines of a block that start at a position that is not covered yet.
 fn uncovered<'a>(segment: &'a Segment, block: &Block, coverage: &Coverage) -> Vec<Line<'a>> {
     let is_covered = |range: &Range<usize>| {
         let offset = u64::try_from(range.start - block.range.start).unwrap_or(u64::MAX);

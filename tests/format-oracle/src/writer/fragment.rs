@@ -1,30 +1,30 @@
-//! A fragment's bytes: header, blocks with their checksums, plain lines.
+//! The bytes of a fragment: header, blocks with checksums, plain lines.
 
 use super::line::On;
 use crate::reader::{block_sum, header_line};
 use std::path::{Path, PathBuf};
 
-/// A recording process and one recorder in it.
+/// A recording process with one recorder.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Its pid.
+    /// Pid.
     pub pid: u32,
-    /// Its start in clock ticks since boot.
+    /// Start time in clock ticks since boot.
     pub start_time: u64,
-    /// The recorder's nonce.
+    /// Nonce of the recorder.
     pub nonce: u64,
-    /// The id of the run.
+    /// Run id.
     pub run: String,
     /// True for the run's main process.
     pub main: bool,
-    /// The offset of its time namespace.
+    /// Offset of the process's time namespace.
     pub offset_ns: i64,
-    /// The place of its ring, `file` or `heap`.
+    /// Place of the ring: `file` or `heap`.
     pub ring: &'static str,
 }
 
 impl Process {
-    /// A worker of the run `run-a` that leaves no ring.
+    /// Creates a worker of the run `run-a` that leaves no ring file.
     pub fn new(pid: u32) -> Self {
         let nonce = 0x9f86_d081_0000_0000 + u64::from(pid);
         Process {
@@ -38,7 +38,7 @@ impl Process {
         }
     }
 
-    /// The same process with a ring file.
+    /// Creates a worker with a ring file.
     pub fn with_ring(pid: u32) -> Self {
         Process {
             ring: "file",
@@ -46,22 +46,22 @@ impl Process {
         }
     }
 
-    /// Its main thread.
+    /// Returns the main thread.
     pub fn main_thread(&self) -> On {
         self.thread(self.pid)
     }
 
-    /// The thread or lane `tid`.
+    /// Returns the thread or lane `tid`.
     pub fn thread(&self, tid: u32) -> On {
         On { pid: self.pid, tid }
     }
 
-    /// The `sa_fragment` line of segment `segment`.
+    /// Returns the `sa_fragment` line of segment `segment`.
     pub fn header(&self, segment: u32) -> String {
         self.header_with(segment, "")
     }
 
-    /// An `sa_fragment` line with further keys, each after a comma.
+    /// Returns an `sa_fragment` line with further keys. Each key starts with a comma.
     pub fn header_with(&self, segment: u32, more: &str) -> String {
         let Process {
             pid,
@@ -78,7 +78,7 @@ impl Process {
         self.main_thread().metadata("sa_fragment", &args)
     }
 
-    /// An `sa_anchor` line.
+    /// Returns an `sa_anchor` line.
     pub fn anchor(&self, monotonic_ns: u64) -> String {
         let realtime_ns = 1_795_248_902_000_000_000 + monotonic_ns;
         let args = format!(
@@ -87,13 +87,13 @@ impl Process {
         self.main_thread().metadata("sa_anchor", &args)
     }
 
-    /// An `sa_end` line.
+    /// Returns an `sa_end` line.
     pub fn end(&self, monotonic_ns: u64) -> String {
         self.main_thread()
             .metadata("sa_end", &format!(r#""monotonic_ns":{monotonic_ns}"#))
     }
 
-    /// A fragment that holds nothing but the header.
+    /// Creates a fragment that only contains the header.
     pub fn fragment(&self) -> Fragment {
         let mut fragment = Fragment {
             pid: self.pid,
@@ -104,7 +104,7 @@ impl Process {
     }
 }
 
-/// A block header line, newline included.
+/// Returns a block header line with its newline.
 pub fn block_header(pid: u32, slot: u32, generation: u32, from: u64, content: &[u8]) -> String {
     let sum = block_sum(slot, generation, from, content);
     let block = [slot.into(), generation.into(), from, content.len() as u64];
@@ -114,14 +114,14 @@ pub fn block_header(pid: u32, slot: u32, generation: u32, from: u64, content: &[
 /// A fragment under construction.
 #[derive(Clone, Debug)]
 pub struct Fragment {
-    /// The pid of its records.
+    /// Pid of the records.
     pub pid: u32,
-    /// The file so far.
+    /// Contents of the file so far.
     pub bytes: Vec<u8>,
 }
 
 impl Fragment {
-    /// A fragment without our header.
+    /// Creates a fragment without our header.
     pub fn foreign(pid: u32) -> Self {
         Fragment {
             pid,
@@ -129,7 +129,7 @@ impl Fragment {
         }
     }
 
-    /// Appends raw bytes and returns the offset they start at.
+    /// Appends raw bytes and returns their offset.
     pub fn raw(&mut self, bytes: &[u8]) -> u64 {
         let offset = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
@@ -141,12 +141,12 @@ impl Fragment {
         self.raw(format!("{line}\n").as_bytes())
     }
 
-    /// Appends a whole block and returns the position after it.
+    /// Appends a complete block and returns the position after it.
     pub fn block(&mut self, slot: u32, from: u64, content: &[u8]) -> u64 {
         self.block_of(slot, 0, from, content)
     }
 
-    /// Appends a whole block of generation `generation` and returns the position after it.
+    /// Appends a complete block of generation `generation` and returns the position after it.
     pub fn block_of(&mut self, slot: u32, generation: u32, from: u64, content: &[u8]) -> u64 {
         let header = block_header(self.pid, slot, generation, from, content);
         self.raw(header.as_bytes());
@@ -154,14 +154,14 @@ impl Fragment {
         from + content.len() as u64
     }
 
-    /// Writes it as `trace.<name>.jsonl` below `folder` and returns the path.
+    /// Writes the fragment as `trace.<name>.jsonl` below `folder` and returns the path.
     pub fn write(&self, folder: &Path, name: &str) -> PathBuf {
         let path = folder.join(format!("trace.{name}.jsonl"));
         std::fs::write(&path, &self.bytes).unwrap();
         path
     }
 
-    /// Writes it under its pid.
+    /// Writes the fragment under its pid.
     pub fn write_here(&self, folder: &Path) -> PathBuf {
         self.write(folder, &self.pid.to_string())
     }

@@ -1,6 +1,6 @@
 //! Lines of the format in their canonical key order.
 
-/// A time or duration in µs with three decimals.
+/// Formats a time or duration in µs with three decimals.
 pub fn micros(ns: u64) -> String {
     format!("{}.{:03}", ns / 1000, ns % 1000)
 }
@@ -8,9 +8,9 @@ pub fn micros(ns: u64) -> String {
 /// The thread that an event belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct On {
-    /// Its process.
+    /// Process of the thread.
     pub pid: u32,
-    /// A thread's or a lane's id.
+    /// Id of the thread or lane.
     pub tid: u32,
 }
 
@@ -24,7 +24,7 @@ impl On {
         )
     }
 
-    /// A complete span; `args` is the JSON text between the braces.
+    /// Returns a complete span. `args` is the JSON text between the braces.
     pub fn span(self, ts_ns: u64, dur_ns: u64, name: &str, args: &str) -> String {
         format!(
             r#"{},"dur":{},"name":"{name}","cat":"worker","args":{{{args}}}}}"#,
@@ -33,7 +33,7 @@ impl On {
         )
     }
 
-    /// A begun span without an end.
+    /// Returns the begin of a span without an end.
     pub fn begin(self, ts_ns: u64, name: &str) -> String {
         format!(
             r#"{},"name":"{name}","cat":"worker","args":{{"unfinished":true}}}}"#,
@@ -41,7 +41,7 @@ impl On {
         )
     }
 
-    /// An instant of thread scope.
+    /// Returns an instant of thread scope.
     pub fn instant(self, ts_ns: u64, name: &str, args: &str) -> String {
         format!(
             r#"{},"s":"t","name":"{name}","cat":"serving","args":{{{args}}}}}"#,
@@ -49,7 +49,7 @@ impl On {
         )
     }
 
-    /// A counter sample.
+    /// Returns a counter sample.
     pub fn counter(self, ts_ns: u64, name: &str, series: &str) -> String {
         format!(
             r#"{},"name":"{name}","args":{{{series}}}}}"#,
@@ -57,7 +57,7 @@ impl On {
         )
     }
 
-    /// A flow event: `ph` is `s`, `t` or `f`; `scope` is `local` or `global`.
+    /// Returns a flow event. `ph` is `s`, `t` or `f`, and `scope` is `local` or `global`.
     pub fn flow(self, ph: &str, ts_ns: u64, scope: &str, id: u64) -> String {
         let binding = if ph == "f" { r#","bp":"e""# } else { "" };
         format!(
@@ -66,7 +66,7 @@ impl On {
         )
     }
 
-    /// A metadata record.
+    /// Returns a metadata record.
     pub fn metadata(self, name: &str, args: &str) -> String {
         format!(
             r#"{{"ph":"M","pid":{},"tid":{},"name":"{name}","args":{{{args}}}}}"#,
@@ -74,7 +74,7 @@ impl On {
         )
     }
 
-    /// The record of lost events; `place` explains positions, e.g. `,"slot":1,"gen":0,"from":0,"to":9`.
+    /// Returns a record of lost events. `place` contains the positions, for example `,"slot":1,"gen":0,"from":0,"to":9`.
     pub fn loss(self, ts_ns: u64, cause: &str, events: u64, place: &str) -> String {
         let args = format!(r#""cause":"{cause}","events":{events}{place}"#);
         format!(
@@ -84,7 +84,7 @@ impl On {
     }
 }
 
-/// Lines joined as a stream holds them, each with its newline.
+/// Joins lines into a stream, each with its newline.
 pub fn stream<S: AsRef<str>>(lines: &[S]) -> Vec<u8> {
     lines
         .iter()

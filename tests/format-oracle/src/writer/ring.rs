@@ -1,4 +1,4 @@
-//! A ring file's bytes, from FORMAT.md §3.
+//! The bytes of a ring file, according to FORMAT.md §3.
 
 use std::path::{Path, PathBuf};
 
@@ -13,19 +13,19 @@ const LANES: usize = 16;
 const DIRECTORY_AT: usize = 3072;
 const DIRECTORY_ENTRIES: usize = 16;
 
-/// A span still open on a thread.
+/// An open span on a thread.
 #[derive(Clone, Debug)]
 pub struct Open {
-    /// When it began.
+    /// Start time.
     pub start_ns: u64,
-    /// Number of its call site; 0 if the entry has its name.
+    /// Number of the call site; 0 if the entry contains the name.
     pub site: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
 }
 
 impl Open {
-    /// An open span that stores its name in the entry.
+    /// Creates an open span that stores its name in the entry.
     pub fn named(start_ns: u64, name: &str) -> Self {
         Open {
             start_ns,
@@ -35,23 +35,23 @@ impl Open {
     }
 }
 
-/// A span still open on the lane 2²² + `lane`, or closed by `closing_slot` at `closes_at`.
+/// A span on the lane 2²² + `lane`, either open or closed by `closing_slot` at `closes_at`.
 #[derive(Clone, Debug)]
 pub struct Lane {
     /// Number of the lane.
     pub lane: usize,
     /// The span.
     pub open: Open,
-    /// Position after the line that ends the span; 0 for none.
+    /// Position after the line that ends the span; 0 if there is none.
     pub closes_at: u64,
-    /// The slot of that line.
+    /// Slot that contains that line.
     pub closing_slot: u32,
-    /// The lane of the parent span, plus 1.
+    /// Lane of the parent span, plus 1.
     pub parent: u32,
 }
 
 impl Lane {
-    /// A span that is open on a lane of its own.
+    /// Creates a span that is open on its own lane.
     pub fn open(lane: usize, open: Open) -> Lane {
         Lane {
             lane,
@@ -63,25 +63,25 @@ impl Lane {
     }
 }
 
-/// One thread's part.
+/// The slot of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Slot {
-    /// The thread's id.
+    /// Id of the thread.
     pub tid: u32,
-    /// The slot's generation.
+    /// Generation of the slot.
     pub generation: u32,
     /// Position of the first byte of `stream`.
     pub from: u64,
-    /// The slot's lines from `from` on.
+    /// Lines from position `from` on.
     pub stream: Vec<u8>,
-    /// The position up to which the fragment has all lines.
+    /// Position up to which the fragment contains all lines.
     pub flushed: u64,
-    /// Its stack of open spans.
+    /// Stack of open spans.
     pub open: Vec<Open>,
 }
 
 impl Slot {
-    /// The slot of a thread whose lines up to `from` are in the fragment.
+    /// Creates the slot of a thread whose lines up to `from` are in the fragment.
     pub fn flushed(tid: u32, from: u64) -> Slot {
         Slot {
             tid,
@@ -91,7 +91,7 @@ impl Slot {
         }
     }
 
-    /// The position after its last line.
+    /// Returns the position after the last line.
     pub fn head(&self) -> u64 {
         self.from + self.stream.len() as u64
     }
@@ -120,16 +120,16 @@ impl Slot {
     }
 }
 
-/// A whole ring file.
+/// A complete ring file.
 #[derive(Clone, Debug)]
 pub struct Ring {
-    /// Pid of its process.
+    /// Pid of the process.
     pub pid: u32,
-    /// The recorder's nonce.
+    /// Nonce of the recorder.
     pub nonce: u64,
-    /// Ring bytes of each slot, a power of two.
+    /// Number of ring bytes per slot, a power of two.
     pub size: usize,
-    /// The threads' parts.
+    /// Slots of the threads.
     pub slots: Vec<Slot>,
     /// Used entries of the lane table.
     pub lanes: Vec<Lane>,
@@ -137,7 +137,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// A ring without slots, of the recorder that `process` describes.
+    /// Creates a ring without slots for the recorder of `process`.
     pub fn of(process: &super::Process) -> Self {
         Ring {
             pid: process.pid,
@@ -149,7 +149,7 @@ impl Ring {
         }
     }
 
-    /// A ring with a slot 0 that is empty, and one of a thread.
+    /// Creates a ring with an empty slot 0 and a thread's slot.
     pub fn of_thread(process: &super::Process, slot: Slot) -> Self {
         Ring {
             slots: vec![Slot::default(), slot],
@@ -157,7 +157,7 @@ impl Ring {
         }
     }
 
-    /// Enters a call site and returns its number.
+    /// Adds a call site and returns its number.
     pub fn site(&mut self, name: &str, cat: &str) -> u32 {
         let text = format!(r#""name":"{name}","cat":"{cat}""#);
         let number = u32::try_from(self.sites.len() + 1).unwrap();
@@ -173,7 +173,7 @@ impl Ring {
         PAGE + slot * (PAGE + self.size)
     }
 
-    /// The file.
+    /// Returns the contents of the file.
     pub fn bytes(&self) -> Vec<u8> {
         let mut file = vec![0; PAGE];
         let u32s = |file: &mut Vec<u8>, at: usize, value: usize| {
@@ -222,20 +222,20 @@ impl Ring {
         file
     }
 
-    /// Writes it as `trace.<name>.ring` below `folder` and returns the path.
+    /// Writes the ring as `trace.<name>.ring` below `folder` and returns the path.
     pub fn write(&self, folder: &Path, name: &str) -> PathBuf {
         let path = folder.join(format!("trace.{name}.ring"));
         std::fs::write(&path, self.bytes()).unwrap();
         path
     }
 
-    /// Writes it under its pid.
+    /// Writes the ring under its pid.
     pub fn write_here(&self, folder: &Path) -> PathBuf {
         self.write(folder, &self.pid.to_string())
     }
 }
 
-/// Puts the header's sum into its place.
+/// Updates the header's checksum.
 pub fn sign(file: &mut [u8]) {
     put(file, 28, &[0; 4]);
     let sum = xxh3_64(&file[..60]);
