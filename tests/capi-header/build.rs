@@ -1,10 +1,10 @@
-//! Writes the header with cbindgen.
+//! Generates the header with cbindgen.
 
 use std::env;
 use std::error::Error;
 use std::path::Path;
 
-/// The source files, in the order of the header.
+/// Source files in the order of the header.
 const SOURCES: &str = "level arg process run span async_span event launch";
 
 fn main() -> Result<(), Box<dyn Error>> {

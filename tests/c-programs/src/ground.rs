@@ -1,4 +1,4 @@
-//! A directory of a test's own: C programs are compiled there, and run recorded or not.
+//! A directory for one test, in which C programs are compiled and run with or without recording.
 
 use crate::running::end;
 use crate::trace::Trace;
@@ -19,7 +19,7 @@ pub const SIMULATED: [&str; 2] = [
     "-l:libascendcl.so",
 ];
 
-/// Returns the path of a file that cargo put next to the test's own executable.
+/// Returns the path of a file that cargo built next to the test's own executable.
 pub fn beside(name: &str) -> PathBuf {
     let file = std::env::current_exe().unwrap().with_file_name(name);
     assert!(file.exists(), "{} is built", file.display());
@@ -37,7 +37,7 @@ pub fn preloads(libraries: &[&Path]) -> OsString {
     paths.join(OsStr::new(":"))
 }
 
-/// The directory.
+/// A test's directory, removed on drop.
 #[derive(Debug)]
 pub struct Ground {
     root: TempDir,
@@ -53,19 +53,19 @@ impl Default for Ground {
 }
 
 impl Ground {
-    /// Makes it, with the simulated runtime in it.
+    /// Creates the directory with the simulated runtime in it.
     pub fn with_simulator() -> Ground {
         let ground = Ground::default();
         ground.link("libascendcl.so", "libascendcl.so");
         ground
     }
 
-    /// Returns a path in it.
+    /// Returns a path in the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
 
-    /// Returns a path in it, as text.
+    /// Returns a path in the directory, as text.
     pub fn text(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
@@ -75,12 +75,12 @@ impl Ground {
         self.path("run")
     }
 
-    /// Gives a file that cargo built a name in it.
+    /// Links a file that cargo built into the directory under a name.
     pub fn link(&self, built: &str, name: &str) {
         std::os::unix::fs::symlink(beside(built), self.path(name)).unwrap();
     }
 
-    /// Compiles a shared library, its soname being its name.
+    /// Compiles a shared library whose soname is its name.
     pub fn library(&self, name: &str, file: &str, options: &[impl AsRef<OsStr>]) {
         let soname = format!("-Wl,-soname,{name}");
         let shared = ["-shared", "-fPIC", soname.as_str()].map(OsStr::new);
@@ -94,7 +94,7 @@ impl Ground {
         self.compile("cc", name, files, options)
     }
 
-    /// Compiles files of the package's `tests/c` without a warning; headers and libraries are found in this directory, libraries also at run time.
+    /// Compiles files of the package's `tests/c` and asserts that there are no warnings. Headers and libraries are found in this directory, libraries also at run time.
     pub fn compile(
         &self,
         compiler: &str,
@@ -121,12 +121,12 @@ impl Ground {
         built
     }
 
-    /// Returns a command that works here and sees no variable of ours.
+    /// Returns a command in the directory, without this project's variables.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
             let is_ours = name.as_encoded_bytes().starts_with(b"SA_PROFILE");
-            // cargo's path to the libraries it built leads to the simulated runtime.
+            // cargo's path to built libraries would find the simulated runtime.
             if is_ours || name == "LD_PRELOAD" || name == "LD_LIBRARY_PATH" {
                 command.env_remove(name);
             }
@@ -135,21 +135,21 @@ impl Ground {
         command
     }
 
-    /// Returns the same command with recording on.
+    /// Returns a command that records.
     pub fn recorded(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = self.command(program);
         command.env("SA_PROFILE_DIR", self.run());
         command
     }
 
-    /// Returns the same command with the preload library, not recording.
+    /// Returns a command with the preload library that does not record.
     pub fn preloaded(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = self.command(program);
         command.env("LD_PRELOAD", preload());
         command
     }
 
-    /// Returns the same command with the preload library, recording every launch on the host alone: a fake has no events.
+    /// Returns a command with the preload library that records all launches, but only on the host, because a fake library has no events.
     pub fn watched(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = self.recorded(program);
         command
@@ -159,7 +159,7 @@ impl Ground {
         command
     }
 
-    /// Returns the same command with the launches timed on the simulated runtime in it.
+    /// Returns a command whose launches are timed on the simulated runtime in the directory.
     pub fn timed(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = self.watched(program);
         command
@@ -168,7 +168,7 @@ impl Ground {
         command
     }
 
-    /// Runs a program three times: plain, with the preload library, and recording. It ends with 42, and what it prints never differs; returns its stdout.
+    /// Runs a program three times: plain, with the preload library, and recording. Asserts exit code 42 and equal output, and returns its stdout.
     pub fn unchanged(&self, program: impl AsRef<OsStr>, arguments: &[impl AsRef<OsStr>]) -> String {
         let run = |mut command: Command| end(command.args(arguments));
         let plain = run(self.command(&program));
@@ -178,12 +178,12 @@ impl Ground {
         plain.stdout
     }
 
-    /// Returns the merged trace of the run directory, which has lost nothing.
+    /// Returns the merged trace of the run directory, which must not have lost events.
     pub fn trace(&self) -> Trace {
         Trace::of(&self.run())
     }
 
-    /// Returns the same, and removes the run directory.
+    /// Returns the merged trace and removes the run directory.
     pub fn take_trace(&self) -> Trace {
         let trace = self.trace();
         std::fs::remove_dir_all(self.run()).unwrap();

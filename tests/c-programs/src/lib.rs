@@ -1,5 +1,5 @@
 //! Shared support for the tests of the preload library and of the C library: it compiles and runs C programs, and reads their recordings from the merged trace.
-#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::os::unix::fs::MetadataExt;
 
@@ -11,7 +11,7 @@ pub use ground::{Ground, NONE, SIMULATED, beside, preload, preloads};
 pub use running::{Ended, Running, dynamic_section, end, exported, signal, success, wait_for};
 pub use trace::Trace;
 
-/// Makes a test of each case: it calls the function once for each list of arguments, with the test's name before them.
+/// Defines a test for each case. The test calls the function with its own name and each list of arguments.
 #[macro_export]
 macro_rules! cases {
     ($check:path; $($(#[$doc:meta])* $test:ident: $(($($argument:expr),*))*;)*) => {
@@ -23,7 +23,7 @@ macro_rules! cases {
     };
 }
 
-/// Returns true if this process is root's; else says that a test did not run.
+/// Returns true if this process runs as root, and reports the test as skipped otherwise.
 pub fn is_root(test: &str) -> bool {
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
     if !is_root {
@@ -32,8 +32,8 @@ pub fn is_root(test: &str) -> bool {
     is_root
 }
 
-/// Says loudly that a test did not run.
-#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+/// Prints that a test is skipped and why.
+#[expect(clippy::print_stderr, reason = "a skipped test must be noticed")]
 pub fn skip(test: &str, why: &str) {
     eprintln!("SKIPPED {test}: {why}");
 }

@@ -1,4 +1,4 @@
-//! Programs that run: they end within a minute, and nothing of them is left.
+//! Running programs. They must end within a minute, and none of their processes is left.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -8,17 +8,17 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Nothing takes this long unless it hangs.
+/// Deadline for all programs. Only a hang takes this long.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How a program ended, and what it said.
+/// Exit code and output of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// Exit code, or the negative number of the signal.
     pub code: i32,
-    /// All of its standard output.
+    /// Everything written to stdout.
     pub stdout: String,
-    /// All of its standard error.
+    /// Everything written to stderr.
     pub stderr: String,
 }
 
@@ -27,7 +27,7 @@ pub fn end(command: &mut Command) -> Ended {
     Running::start(command).end()
 }
 
-/// Runs a command that must succeed without a word on stderr, and returns what it printed.
+/// Runs a command that must succeed without output on stderr, and returns its stdout.
 pub fn success(command: &mut Command) -> String {
     let ended = end(command);
     let outcome = (ended.code, ended.stderr.as_str());
@@ -46,19 +46,22 @@ pub fn exported(library: &Path) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Returns what is in the dynamic section of a library or a program.
+/// Returns the dynamic section of a library or a program as text.
 pub fn dynamic_section(file: &Path) -> String {
     success(Command::new("readelf").args(["-d", "-W"]).arg(file))
 }
 
-/// Waits until `found` finds something.
+/// Waits until `found` returns a value.
 pub fn wait_for<T>(mut found: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = found() {
             return found;
         }
-        assert!(start.elapsed() < DEADLINE, "it does not come about");
+        assert!(
+            start.elapsed() < DEADLINE,
+            "the expected event does not happen"
+        );
         thread::sleep(Duration::from_millis(2));
     }
 }
@@ -72,7 +75,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a command, which leads a process group of its own.
+    /// Starts a command in a new process group.
     pub fn start(command: &mut Command) -> Running {
         let mut child = command
             .stdin(Stdio::null())
@@ -88,16 +91,16 @@ impl Running {
         }
     }
 
-    /// Waits until `found` finds something; the command must not end before.
+    /// Waits until `found` returns a value. The command must still be running.
     pub fn wait_for<T>(&mut self, mut found: impl FnMut() -> Option<T>) -> T {
         wait_for(|| {
             let ended = self.group.0.try_wait().unwrap();
-            assert!(ended.is_none(), "it ended with {ended:?}");
+            assert!(ended.is_none(), "the command ended with {ended:?}");
             found()
         })
     }
 
-    /// Waits for its end.
+    /// Waits until the command has ended.
     pub fn end(mut self) -> Ended {
         let status = wait_for(|| self.group.0.try_wait().unwrap());
         Ended {
@@ -108,7 +111,7 @@ impl Running {
     }
 }
 
-/// The leader of a process group.
+/// Leader of a process group, which is killed on drop.
 #[derive(Debug)]
 struct Group(Child);
 
@@ -127,7 +130,7 @@ fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
     })
 }
 
-/// Sends a signal to a process, or with a minus before the number to a group; one that is gone is passed over.
+/// Sends a signal to a process, or to a process group if the number has a minus. Does nothing if it is gone.
 pub fn signal(name: &str, process: &str) {
     let _ = Command::new("kill")
         .args(["-s", name, "--", process])

@@ -1,4 +1,4 @@
-//! The header of the C API as cbindgen writes it from the sources.
+//! The header of the C API, generated from the sources by cbindgen.
 
-/// The text of the header.
+/// Text of the header.
 pub const GENERATED: &str = include_str!(concat!(env!("OUT_DIR"), "/sa_profile.h"));
