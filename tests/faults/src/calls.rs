@@ -1,4 +1,4 @@
-//! The functions of the C library that may fail. Each goes on to the next one of its name.
+//! Functions of the C library that may fail. If they do not, they call the next function with the same name.
 
 use crate::plan::{self, Fault, fault};
 use libc::{
@@ -7,7 +7,7 @@ use libc::{
 };
 use std::ffi::{CStr, c_char};
 
-/// Runs before the program's first line.
+/// Runs before the program's main function.
 // SAFETY: the section holds pointers to functions of this type, which the linker calls once.
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -19,48 +19,48 @@ extern "C" fn at_start() {
 
 /// Sets this thread's `errno`.
 pub(crate) fn set_errno(error: c_int) {
-    // SAFETY: the address of this thread's errno.
+    // SAFETY: has no preconditions.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: it is writable.
+    // SAFETY: the pointer is this thread's errno, which is writable.
     unsafe { *errno = error };
 }
 
-/// Whether a descriptor is none of the program's own.
-fn is_recorders(fd: c_int) -> bool {
+/// Returns true for any descriptor except stdin, stdout and stderr.
+fn is_not_standard(fd: c_int) -> bool {
     fd > libc::STDERR_FILENO
 }
 
 /// Returns true if a path names a control file.
 fn is_control(path: *const c_char) -> bool {
-    // SAFETY: a path is a C string. The standard library also passes null, to find out if the kernel knows the call.
+    // SAFETY: a path is a C string. The standard library also passes null, to test if the kernel supports the call.
     !path.is_null()
         && unsafe { CStr::from_ptr(path) }
             .to_bytes()
             .ends_with(b"/control")
 }
 
-/// The error of a fault; half of what there is nothing of is the least error.
-fn error_of(fault: Fault) -> c_int {
+/// Returns the error of a fault. For calls that cannot be short, the mildest error replaces `short`.
+fn error_code(fault: Fault) -> c_int {
     match fault {
         Fault::Error(error) => error,
         Fault::Short => libc::EINTR,
     }
 }
 
-/// Defines functions that fail as a whole. `by` makes the result of a failed call from the error. Each function has its name in the plans, and may have a
-/// condition on which a call can fail.
+/// Defines functions that either fail or run normally. `by` computes the result of a failed call from the error. Each function has its name in plans, and optionally a
+/// condition under which a call may fail.
 macro_rules! failing {
     (by $answer:expr; $($name:ident($($arg:ident: $type:ty),*) -> $result:ty, $call:literal $(, if $may:expr)?;)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`, which fails where a plan says so.")]
+        #[doc = concat!("`", stringify!($name), "`, which fails according to the plans.")]
         ///
         /// # Safety
-        /// As for the C library's.
-        // SAFETY: defined with the C library's type, for the process that asked for it.
+        /// As for the C library's function.
+        // SAFETY: has the C library's type, and is only exported to processes that preload it.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $type),*) -> $result {
             let may_fail = true $(&& $may)?;
             if may_fail && let Some(fault) = fault($call) {
-                return $answer(error_of(fault));
+                return $answer(error_code(fault));
             }
             let next = next!($name, fn($($type),*) -> $result);
             // SAFETY: the caller's arguments, unchanged.
@@ -90,14 +90,14 @@ failing! {
     ftruncate64(fd: c_int, bytes: off_t) -> c_int, "ftruncate";
     fallocate(fd: c_int, mode: c_int, at: off_t, bytes: off_t) -> c_int, "fallocate";
     fallocate64(fd: c_int, mode: c_int, at: off_t, bytes: off_t) -> c_int, "fallocate";
-    fstat(fd: c_int, status: *mut libc::stat) -> c_int, "fstat", if is_recorders(fd);
-    fstat64(fd: c_int, status: *mut libc::stat) -> c_int, "fstat", if is_recorders(fd);
+    fstat(fd: c_int, status: *mut libc::stat) -> c_int, "fstat", if is_not_standard(fd);
+    fstat64(fd: c_int, status: *mut libc::stat) -> c_int, "fstat", if is_not_standard(fd);
     fstatfs(fd: c_int, status: *mut statfs) -> c_int, "fstatfs";
     fstatfs64(fd: c_int, status: *mut statfs) -> c_int, "fstatfs";
     flock(fd: c_int, how: c_int) -> c_int, "flock";
     fchmod(fd: c_int, mode: mode_t) -> c_int, "fchmod";
-    fcntl(fd: c_int, what: c_int, value: c_long) -> c_int, "fcntl", if is_recorders(fd);
-    fcntl64(fd: c_int, what: c_int, value: c_long) -> c_int, "fcntl", if is_recorders(fd);
+    fcntl(fd: c_int, what: c_int, value: c_long) -> c_int, "fcntl", if is_not_standard(fd);
+    fcntl64(fd: c_int, what: c_int, value: c_long) -> c_int, "fcntl", if is_not_standard(fd);
     mmap(at: *mut c_void, bytes: size_t, access: c_int, flags: c_int, fd: c_int, from: off_t) -> *mut c_void, "mmap";
     mmap64(at: *mut c_void, bytes: size_t, access: c_int, flags: c_int, fd: c_int, from: off_t) -> *mut c_void, "mmap";
     madvise(at: *mut c_void, bytes: size_t, advice: c_int) -> c_int, "madvise";
@@ -109,7 +109,7 @@ failing! {
     readlink(path: *const c_char, to: *mut c_char, bytes: size_t) -> ssize_t, "readlink";
     poll(files: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int, "poll";
     prctl(what: c_int, a: c_long, b: c_long, c: c_long, d: c_long) -> c_int, "prctl";
-    // Not gettid, which cannot fail, nor what the standard library waits with.
+    // Excludes gettid, which cannot fail, and the futex calls of the standard library.
     syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long, "syscall",
         if number == libc::SYS_renameat2 || number == libc::SYS_membarrier;
 }
@@ -120,28 +120,28 @@ failing! {
     pthread_key_create(key: *mut pthread_key_t, end: *mut c_void) -> c_int, "pthread_key_create";
 }
 
-/// `close`, which closes the descriptor also where it fails, as Linux does.
+/// Fails like `close` on Linux, which closes the descriptor even if it returns an error.
 ///
 /// # Safety
-/// As for the C library's.
-// SAFETY: defined with the C library's type, for the process that asked for it.
+/// As for the C library's function.
+// SAFETY: has the C library's type, and is only exported to processes that preload it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     let next = next!(close, fn(c_int) -> c_int);
     // SAFETY: the caller's argument, unchanged.
     let closed = unsafe { next(fd) };
-    if is_recorders(fd)
+    if is_not_standard(fd)
         && let Some(fault) = fault("close")
     {
-        set_errno(error_of(fault));
+        set_errno(error_code(fault));
         return -1;
     }
     closed
 }
 
-/// Returns how many bytes a call may transfer; `None` if it fails.
+/// Returns the number of bytes that a call may transfer, or `None` if it fails.
 fn allowed(call: &str, fd: c_int, bytes: size_t) -> Option<size_t> {
-    match is_recorders(fd).then(|| fault(call)).flatten() {
+    match is_not_standard(fd).then(|| fault(call)).flatten() {
         Some(Fault::Error(error)) => {
             set_errno(error);
             None
@@ -151,14 +151,14 @@ fn allowed(call: &str, fd: c_int, bytes: size_t) -> Option<size_t> {
     }
 }
 
-/// Defines functions that may transfer only half of what they are asked to. The first `read` from stdin starts the plans.
+/// Defines functions that may transfer only half of the requested bytes. The first `read` from stdin activates the plans.
 macro_rules! partial {
     ($($name:ident($buffer:ty $(, $at:ident: $offset:ty)?), $call:literal;)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`, of fewer bytes where a plan says so.")]
+        #[doc = concat!("`", stringify!($name), "`, which transfers fewer bytes according to the plans.")]
         ///
         /// # Safety
-        /// As for the C library's.
-        // SAFETY: defined with the C library's type, for the process that asked for it.
+        /// As for the C library's function.
+        // SAFETY: has the C library's type, and is only exported to processes that preload it.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(fd: c_int, buffer: $buffer, bytes: size_t $(, $at: $offset)?) -> ssize_t {
             let Some(bytes) = allowed($call, fd, bytes) else {
@@ -182,20 +182,21 @@ partial! {
     write(*const c_void), "write";
 }
 
-/// `writev`; a short one writes half of the parts' bytes.
+/// Replaces `writev`. A short call writes half of the bytes.
 ///
 /// # Safety
-/// As for the C library's.
-// SAFETY: defined with the C library's type, for the process that asked for it.
+/// As for the C library's function.
+// SAFETY: has the C library's type, and is only exported to processes that preload it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
-    // SAFETY: the caller hands in `count` parts.
-    let given = unsafe { std::slice::from_raw_parts(parts, usize::try_from(count).unwrap_or(0)) };
-    let wanted = given.iter().map(|part| part.iov_len).sum();
-    let Some(mut left) = allowed("writev", fd, wanted) else {
+    // SAFETY: the caller passes `count` parts.
+    let requested =
+        unsafe { std::slice::from_raw_parts(parts, usize::try_from(count).unwrap_or(0)) };
+    let total = requested.iter().map(|part| part.iov_len).sum();
+    let Some(mut left) = allowed("writev", fd, total) else {
         return -1;
     };
-    let mut cut = given.to_vec();
+    let mut cut = requested.to_vec();
     for part in &mut cut {
         part.iov_len = part.iov_len.min(left);
         left -= part.iov_len;

@@ -1,13 +1,13 @@
-//! Preloaded into a process, this library makes calls of it to the C library fail as `plan` says. It begins once the process has read from its stdin, so that neither the
-//! dynamic linker nor the start of a program is concerned, and it leaves alone what is done to stdin, stdout and stderr.
+//! A library that, preloaded into a process, makes the process's calls of the C library fail according to `plan`. It becomes active once the process has read from stdin, so that
+//! the dynamic linker and the program's start are not affected. It ignores calls on stdin, stdout and stderr.
 //!
-//! What the process asks of the kernel by itself is not seen: system calls made by an instruction of its own, those that the C library makes for itself, and the clock's reading where
-//! a program takes it from the kernel's page.
+//! It does not see system calls that bypass the C library's exported functions: direct system calls, calls inside the C library, and clock readings that
+//! use the kernel's vDSO directly.
 //!
-//! It also gives the process the pages of another kernel, as `pages` says.
-#![expect(unsafe_code, reason = "it stands in the place of the C library")]
+//! It can also simulate another page size, see `pages`.
+#![expect(unsafe_code, reason = "it replaces functions of the C library")]
 
-/// The C library's function of a name, with the type that is asked for; for `mmap` ours, which knows other pages.
+/// Returns the next definition of a C library function, with the given type. For `mmap`, returns ours, which applies the simulated page size.
 macro_rules! next {
     (mmap, $($type:tt)*) => { crate::pages::mmap };
     (mmap64, $($type:tt)*) => { crate::pages::mmap };
@@ -15,7 +15,7 @@ macro_rules! next {
         const NAME: &[u8] = concat!(stringify!($name), "\0").as_bytes();
         // SAFETY: the name is NUL-terminated.
         let next = unsafe { libc::dlsym(libc::RTLD_NEXT, NAME.as_ptr().cast()) };
-        // SAFETY: the C library defines the symbol with exactly this type.
+        // SAFETY: the C library defines the symbol with this type.
         unsafe { std::mem::transmute::<*mut libc::c_void, unsafe extern "C" fn($($type),*) -> $result>(next) }
     }};
 }

@@ -1,17 +1,17 @@
-//! Pages of another size, as kernels on arm64 servers have them: `sysconf` returns `SA_TEST_PAGE_BYTES`, and mappings that such a kernel would refuse or
-//! round to whole pages are refused.
+//! Simulates another page size, as on arm64 servers: `sysconf` returns `SA_TEST_PAGE_BYTES`, and mappings fail if such a kernel would refuse them or
+//! round them to whole pages.
 
 use libc::{c_int, c_long, c_void, off_t, size_t};
 use std::sync::OnceLock;
 
-/// Bytes of a page, if they are asked to be others than the kernel's.
+/// Returns the simulated page size, if one is set.
 fn page_bytes() -> Option<usize> {
     static PAGE: OnceLock<Option<usize>> = OnceLock::new();
     *PAGE.get_or_init(|| std::env::var("SA_TEST_PAGE_BYTES").ok()?.parse().ok())
 }
 
-/// `sysconf` with the page size of the other kernel.
-// SAFETY: defined with exactly the C library's type, for the process that asked for it.
+/// Replaces `sysconf` to return the simulated page size.
+// SAFETY: has the C library's type, and is only exported to processes that preload it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sysconf(name: c_int) -> c_long {
     if name == libc::_SC_PAGESIZE
@@ -24,11 +24,11 @@ pub extern "C" fn sysconf(name: c_int) -> c_long {
     unsafe { next(name) }
 }
 
-/// Maps under the rules of the other kernel: offsets and addresses are multiples of its pages. A fixed mapping must also fill whole pages, because it would
-/// replace the rest of its last page.
+/// Maps memory under the rules of the simulated kernel: offsets and addresses are multiples of its pages. A fixed mapping must also cover whole pages, because it
+/// would otherwise replace the rest of its last page.
 ///
 /// # Safety
-/// As for the C library's.
+/// As for the C library's function.
 pub(crate) unsafe fn mmap(
     at: *mut c_void,
     bytes: size_t,
@@ -39,7 +39,7 @@ pub(crate) unsafe fn mmap(
 ) -> *mut c_void {
     let map =
         |at: *mut c_void, bytes: size_t, access: c_int, flags: c_int, fd: c_int, from: off_t| {
-            // SAFETY: the caller's arguments, at a place that the caller or `room` has chosen.
+            // SAFETY: these are the caller's arguments, at an address that the caller chose or that was reserved below.
             let map = unsafe { libc::syscall(libc::SYS_mmap, at, bytes, access, flags, fd, from) };
             map as *mut c_void
         };
@@ -56,7 +56,7 @@ pub(crate) unsafe fn mmap(
     if is_fixed {
         return map(at, bytes, access, flags, fd, from);
     }
-    // A range that begins on a page is reserved; what lies behind it stays so.
+    // Reserves a range that starts on a page. The part after the mapping stays reserved.
     let nothing = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let all = map(
         std::ptr::null_mut(),
@@ -71,7 +71,7 @@ pub(crate) unsafe fn mmap(
     }
     let before = all.addr().next_multiple_of(page) - all.addr();
     if before > 0 {
-        // SAFETY: the range just reserved, up to where the room begins.
+        // SAFETY: this is the part of the reserved range before the mapping.
         unsafe { libc::munmap(all, before) };
     }
     let room = all.wrapping_byte_add(before);

@@ -1,9 +1,9 @@
-//! Decides which calls fail, and how. `SA_TEST_FAULTS` contains plans, separated by commas. Each is a call, an effect and a time: `writev=28@3` makes the third `writev` fail with
-//! error 28, `writev=28@3+` that one and all later ones, `writev=28%50:7` one in 50 at random with the seed 7. Effects other than an error number: `short` makes a call do half of what
-//! it was asked to, `hang` makes it wait for as long as the plan holds, `term` sends the process SIGTERM first, and 0 does nothing, so that calls are only counted.
+//! Decides which calls fail, and how. `SA_TEST_FAULTS` contains plans separated by commas. Each plan has a call, an effect and a time: `writev=28@3` makes the third `writev` fail
+//! with error 28, `writev=28@3+` that one and all later ones, and `writev=28%50:7` one in 50 at random with seed 7. Other effects than an error number: `short` completes half of the
+//! request, `hang` blocks the call while the plan is active, `term` sends SIGTERM to the process first, and 0 has no effect, so that calls are only counted.
 //!
-//! `SA_TEST_FAULTS_TOLD` is a file of three numbers: how many calls the plans have met, how many of them failed, and how many plans, counted from the last one, do not hold. A test may
-//! change the last number at any time.
+//! `SA_TEST_FAULTS_TOLD` is a file with three numbers: the number of calls that matched plans, the number of failed calls, and the number of inactive plans, counted from the last
+//! one. A test may change the last number at any time.
 
 use libc::c_int;
 use memmap2::MmapRaw;
@@ -12,18 +12,18 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The process has read from its stdin.
+/// True once the process has read from stdin.
 static ARMED: AtomicBool = AtomicBool::new(false);
 static PLANS: OnceLock<Vec<Plan>> = OnceLock::new();
-/// The three numbers in the file.
-static TOLD: OnceLock<MmapRaw> = OnceLock::new();
+/// The file with the three numbers.
+static COUNTERS: OnceLock<MmapRaw> = OnceLock::new();
 
-/// How a call fails.
+/// The failure mode of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// With this error.
+    /// The call fails with this error.
     Error(c_int),
-    /// It does half of what it was asked to.
+    /// The call completes half of the request.
     Short,
 }
 
@@ -49,15 +49,15 @@ struct Plan {
     call: String,
     effect: Effect,
     when: When,
-    seen: AtomicU64,
+    calls: AtomicU64,
 }
 
-/// Begins.
+/// Activates the plans.
 pub(crate) fn arm() {
     ARMED.store(true, Ordering::Release);
 }
 
-/// How this call fails, if it does.
+/// Returns the failure of this call, if it fails.
 pub(crate) fn fault(call: &str) -> Option<Fault> {
     if !ARMED.load(Ordering::Acquire) {
         return None;
@@ -65,15 +65,15 @@ pub(crate) fn fault(call: &str) -> Option<Fault> {
     let plans = PLANS.get()?;
     let at = plans.iter().position(|plan| plan.call == call)?;
     let plan = &plans[at];
-    let holds = || {
-        at as u64 + told(2).map_or(0, |left_out| left_out.load(Ordering::Relaxed))
+    let is_active = || {
+        at as u64 + counter(2).map_or(0, |inactive| inactive.load(Ordering::Relaxed))
             < plans.len() as u64
     };
-    if !holds() {
+    if !is_active() {
         return None;
     }
-    let number = plan.seen.fetch_add(1, Ordering::Relaxed) + 1;
-    tell(0);
+    let number = plan.calls.fetch_add(1, Ordering::Relaxed) + 1;
+    increment(0);
     let fails = match plan.when {
         When::At(at) => number == at,
         When::From(from) => number >= from,
@@ -81,17 +81,17 @@ pub(crate) fn fault(call: &str) -> Option<Fault> {
     };
     match plan.effect {
         Effect::Fault(fault) if fails => {
-            tell(1);
+            increment(1);
             return Some(fault);
         }
         Effect::Hang if fails => {
-            while holds() {
+            while is_active() {
                 std::thread::sleep(Duration::from_millis(10));
             }
         }
         Effect::Term if fails => {
             let own = std::process::id().cast_signed();
-            // SAFETY: kill has no preconditions. The recorder's own thread has the signal blocked, so the host's takes it.
+            // SAFETY: kill has no preconditions. The recorder's own thread blocks the signal, so one of the host's threads receives it.
             unsafe { libc::kill(own, libc::SIGTERM) };
         }
         _ => {}
@@ -99,16 +99,16 @@ pub(crate) fn fault(call: &str) -> Option<Fault> {
     None
 }
 
-/// Reads the plans, before the program starts.
+/// Reads the plans before the program starts.
 pub(crate) fn read() {
     let text = std::env::var("SA_TEST_FAULTS").unwrap_or_default();
-    let _ = PLANS.set(text.split(',').filter_map(plan).collect()); // it is called once
-    let told = std::env::var_os("SA_TEST_FAULTS_TOLD").and_then(|path| {
+    let _ = PLANS.set(text.split(',').filter_map(plan).collect()); // read() is called once
+    let file = std::env::var_os("SA_TEST_FAULTS_TOLD").and_then(|path| {
         let file = File::options().read(true).write(true).open(path);
         MmapRaw::map_raw(&file.ok()?).ok()
     });
-    if let Some(told) = told {
-        let _ = TOLD.set(told);
+    if let Some(file) = file {
+        let _ = COUNTERS.set(file);
     }
 }
 
@@ -137,11 +137,11 @@ fn plan(text: &str) -> Option<Plan> {
         call: call.to_owned(),
         effect,
         when,
-        seen: AtomicU64::new(0),
+        calls: AtomicU64::new(0),
     })
 }
 
-/// A number that looks drawn, for each number another.
+/// Returns a pseudo-random number that is different for each input.
 fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -149,15 +149,15 @@ fn mixed(number: u64) -> u64 {
 }
 
 /// Returns one of the three numbers in the file.
-fn told(which: usize) -> Option<&'static AtomicU64> {
-    let numbers = TOLD.get()?.as_mut_ptr().cast::<u64>();
-    // SAFETY: the file has three aligned numbers, mapped for the life of the process and only ever used as atomics.
+fn counter(which: usize) -> Option<&'static AtomicU64> {
+    let numbers = COUNTERS.get()?.as_mut_ptr().cast::<u64>();
+    // SAFETY: the file has three aligned numbers. It stays mapped as long as the process lives, and is only accessed with atomics.
     Some(unsafe { AtomicU64::from_ptr(numbers.wrapping_add(which)) })
 }
 
-/// Adds one to a number in the file.
-fn tell(which: usize) {
-    if let Some(number) = told(which) {
+/// Increments a number in the file.
+fn increment(which: usize) {
+    if let Some(number) = counter(which) {
         number.fetch_add(1, Ordering::Relaxed);
     }
 }
