@@ -1,4 +1,4 @@
-//! Random choices that a test can repeat: the seed is part of what it prints, and `SA_PROFILE_SEED` sets it.
+//! Repeatable random choices for tests. Tests print the seed, and `SA_PROFILE_SEED` sets it.
 
 use crate::host_support::full;
 use std::time::{Duration, UNIX_EPOCH};
@@ -6,13 +6,13 @@ use std::time::{Duration, UNIX_EPOCH};
 /// A source of random numbers (splitmix64).
 #[derive(Clone, Debug)]
 pub struct Chance {
-    /// What it started from.
+    /// Seed that the generator started from.
     pub seed: u64,
     state: u64,
 }
 
 impl Chance {
-    /// Starts from `SA_PROFILE_SEED`, else from the clock.
+    /// Creates a generator seeded from `SA_PROFILE_SEED`, or from the clock if that is unset.
     pub fn new() -> Self {
         let given = std::env::var("SA_PROFILE_SEED")
             .ok()
@@ -21,30 +21,30 @@ impl Chance {
             let since = UNIX_EPOCH.elapsed();
             since.map_or(1, |since| u64::from(since.subsec_nanos()))
         };
-        Chance::of(given.unwrap_or_else(clock))
+        Chance::from_seed(given.unwrap_or_else(clock))
     }
 
-    /// Starts from a seed.
-    pub fn of(seed: u64) -> Self {
+    /// Creates a generator with this seed.
+    pub fn from_seed(seed: u64) -> Self {
         Chance { seed, state: seed }
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, which is not 0.
+    /// Returns a number below `end`, which must not be 0.
     pub fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).unwrap_or(u64::MAX);
         usize::try_from(self.next_u64() % end).unwrap_or(0)
     }
 
-    /// A pause of up to `most`, short ones as likely as long ones on a logarithmic scale.
+    /// Returns a pause of up to `most`. On a logarithmic scale, short pauses are as likely as long ones.
     pub fn pause(&mut self, most: Duration) -> Duration {
         let halvings = u32::try_from(self.below(10)).unwrap_or(0);
         let part = u32::try_from(self.below(1000)).unwrap_or(0);
@@ -58,7 +58,7 @@ impl Default for Chance {
     }
 }
 
-/// How often a test repeats something: `usual` times, or `all` with `SA_PROFILE_FULL=1`.
+/// Returns the number of repetitions: `usual`, or `all` with `SA_PROFILE_FULL=1`.
 pub fn rounds(usual: usize, all: usize) -> usize {
     if full() { all } else { usual }
 }

@@ -1,4 +1,4 @@
-//! Holds what can be read of a victim's recording against what the victim acknowledged: lost, doubled, torn and wrongly open spans.
+//! Compares the spans that can be read from a victim's files with those that the victim acknowledged. Finds lost, duplicated and torn spans, and wrong open spans.
 
 use std::ops::AddAssign;
 use std::path::Path;
@@ -18,14 +18,14 @@ pub const FLAT: &str = "flat";
 pub const NESTED: [&str; LEVELS] = ["outer", "middle", "inner"];
 const PADDING: &str = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-äöü-0123456789abcdefghijklmnopqrst";
 
-/// The text that span `n` carries: its length changes with `n`, so that lines of many lengths meet every edge of a ring and a line
-/// put together from two others shows.
+/// Returns the padding text of span `n`. Its length varies with `n`, so that lines of many lengths cross every edge of a ring
+/// and a line assembled from two others is detected.
 pub fn padding(n: u64) -> &'static str {
     let end = usize::try_from(n % 90).unwrap_or(0);
     PADDING.get(..end).unwrap_or("ä")
 }
 
-/// An event as far as the ledger looks at it.
+/// The fields of an event that the comparison needs.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Event {
     /// Phase.
@@ -41,50 +41,50 @@ pub struct Event {
     pub ts: f64,
     /// Duration in µs.
     pub dur: Option<f64>,
-    /// What the victim wrote into it.
+    /// Args that the victim wrote.
     #[serde(default)]
     pub args: EventArgs,
 }
 
-/// The args the victim writes.
+/// Args that the victim writes.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct EventArgs {
-    /// Thread, counted from 0.
+    /// Index of the thread.
     pub t: Option<usize>,
-    /// Number of the span in its thread.
+    /// Number of the span within its thread.
     pub n: Option<u64>,
     pad: Option<String>,
     #[serde(default)]
     unfinished: bool,
 }
 
-/// What a reader made of a victim's files.
+/// Contents of a victim's files according to one reader.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
-    /// The ended spans that carry a number.
+pub struct Readout {
+    /// Ended spans that carry a number.
     pub spans: Vec<Event>,
-    /// The spans shown as unfinished: thread, name, start in ns.
+    /// Unfinished spans: thread, name, start in ns.
     pub open: Vec<(u64, String, u64)>,
-    /// Damage the reader reported.
+    /// Damage that the reader reported.
     pub damage: Vec<String>,
-    /// Events the recorder says it lost.
-    pub told_lost: u64,
+    /// Number of events that the recorder reported as lost.
+    pub reported_lost: u64,
 }
 
-impl Seen {
-    /// Reads a run directory with the second reader.
-    pub fn by_second_reader(dir: &Path) -> Self {
+impl Readout {
+    /// Reads a run directory with `format-oracle`.
+    pub fn by_oracle(dir: &Path) -> Self {
         let recording: Recording<Event> = read_dir_as(dir);
         let open = recording.unfinished.iter().map(open_span).collect();
-        Seen {
+        Readout {
             spans: numbered(recording.events),
             open,
             damage: recording.damage,
-            told_lost: recording.lost,
+            reported_lost: recording.lost,
         }
     }
 
-    /// Merges a run directory, settling it as the command line does, and reads the trace back.
+    /// Merges a run directory with the default options and reads the trace.
     pub fn by_merge(dir: &Path) -> Self {
         let merged = Merged::<Event>::read(dir);
         let (mut damage, report) = (merged.damage(), merged.report());
@@ -103,10 +103,10 @@ impl Seen {
         };
         let events = merged.events().iter();
         let unfinished = events.filter(|event| event.ph == "B" && event.args.unfinished);
-        Seen {
+        Readout {
             open: unfinished.map(open).collect(),
             damage,
-            told_lost: merged.lost(),
+            reported_lost: merged.lost(),
             spans: numbered(merged.into_events()),
         }
     }
@@ -132,30 +132,30 @@ fn nanoseconds(us: f64) -> u64 {
     (us * 1000.0).round() as u64
 }
 
-/// How what was read compares with what was acknowledged; adds up over many victims.
+/// Result of comparing what was read with what was acknowledged. Verdicts on several victims can be added up.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
-    /// Spans acknowledged.
+    /// Number of acknowledged spans.
     pub acknowledged: u64,
-    /// Spans read.
+    /// Number of spans read.
     pub read: u64,
-    /// Spans that went with removed segments.
+    /// Number of spans in removed segments.
     pub removed: u64,
     /// Descriptions of the errors.
     pub wrong: Vec<String>,
 }
 
 impl Verdict {
-    /// Returns true if nothing at all is wrong.
+    /// Returns true if there are no errors.
     pub fn is_clean(&self) -> bool {
         self.wrong.is_empty()
     }
 
-    /// Adds what is wrong by another verdict, and says whose it is.
-    fn blame(&mut self, whose: &str, other: Verdict) {
+    /// Adds the errors of another verdict, prefixed with their source.
+    fn add_errors(&mut self, source: &str, other: Verdict) {
         let wrong = other.wrong.into_iter();
         self.wrong
-            .extend(wrong.map(|wrong| format!("{whose}: {wrong}")));
+            .extend(wrong.map(|wrong| format!("{source}: {wrong}")));
     }
 }
 
@@ -168,63 +168,63 @@ impl AddAssign for Verdict {
     }
 }
 
-/// Spans that a recording may lack.
+/// Spans that may be missing from a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
     /// Nothing.
     Nothing,
-    /// The first spans of each thread, which were in removed segments, if they are reported as lost.
+    /// The first spans of each thread, if they were in removed segments and are reported as lost.
     First,
 }
 
-/// Judges a dead victim's files by the second reader, before and after the merge, and by the merge.
+/// Judges a dead victim's files: with `format-oracle` before and after the merge, and with the merge.
 pub fn autopsy(victim: &Victim, lack: Lack) -> Verdict {
     let dir = victim.directory();
-    let judged = |seen: &Seen| judge(seen, &victim.progress, victim.order.threads, lack);
-    let mut verdict = judged(&Seen::by_second_reader(&dir));
-    verdict.blame("merge", judged(&Seen::by_merge(&dir)));
-    verdict.blame("after the merge", judged(&Seen::by_second_reader(&dir)));
+    let judged = |readout: &Readout| judge(readout, &victim.progress, victim.order.threads, lack);
+    let mut verdict = judged(&Readout::by_oracle(&dir));
+    verdict.add_errors("merge", judged(&Readout::by_merge(&dir)));
+    verdict.add_errors("after the merge", judged(&Readout::by_oracle(&dir)));
     verdict
 }
 
-/// Judges the files of a victim that goes on recording by both readers; `dir` is its directory or a snapshot.
-pub fn look(dir: &Path, floor: &[u64], lack: Lack) -> Verdict {
-    let mut verdict = compare(&Seen::by_second_reader(dir), floor, None, lack);
-    verdict.blame("merge", compare(&Seen::by_merge(dir), floor, None, lack));
+/// Judges the files of a running victim with both readers. `dir` is its directory or a snapshot of it.
+pub fn judge_live(dir: &Path, floor: &[u64], lack: Lack) -> Verdict {
+    let mut verdict = compare(&Readout::by_oracle(dir), floor, None, lack);
+    verdict.add_errors("merge", compare(&Readout::by_merge(dir), floor, None, lack));
     verdict
 }
 
-/// Compares what was read with the progress file of a dead (or stopped) victim.
-pub fn judge(seen: &Seen, progress: &Progress, threads: usize, lack: Lack) -> Verdict {
+/// Compares what was read with the progress file of a dead or stopped victim.
+pub fn judge(readout: &Readout, progress: &Progress, threads: usize, lack: Lack) -> Verdict {
     let floor = snapshot(progress, threads);
-    let mut verdict = compare(seen, &floor, Some(1), lack);
+    let mut verdict = compare(readout, &floor, Some(1), lack);
     for (thread, acknowledged) in floor.iter().enumerate() {
-        judge_open(seen, progress, thread, *acknowledged, &mut verdict);
+        judge_open(readout, progress, thread, *acknowledged, &mut verdict);
     }
     let is_known = |tid: u64| (0..threads).any(|at| progress.tid(at).load(Acquire) == tid);
-    let strangers = seen.open.iter().filter(|(tid, ..)| !is_known(*tid));
+    let strangers = readout.open.iter().filter(|(tid, ..)| !is_known(*tid));
     let strange = strangers.map(|open| format!("{open:?} is open on no thread of the victim"));
     verdict.wrong.extend(strange);
     verdict
 }
 
-/// What each thread has acknowledged by now.
+/// Returns the current number of acknowledged spans of each thread.
 pub fn snapshot(progress: &Progress, threads: usize) -> Vec<u64> {
     (0..threads)
         .map(|thread| progress.acknowledged(thread).load(Acquire))
         .collect()
 }
 
-/// Compares what was read with the counts in `floor`. Each thread may have recorded up to `ahead` more, in order; any number if the victim goes on recording.
-fn compare(seen: &Seen, floor: &[u64], ahead: Option<u64>, lack: Lack) -> Verdict {
+/// Compares what was read with the acknowledged counts in `floor`. Each thread may have recorded up to `ahead` more spans in sequence, or any number if `ahead` is `None`, for a victim that is still recording.
+fn compare(readout: &Readout, floor: &[u64], ahead: Option<u64>, lack: Lack) -> Verdict {
     let mut verdict = Verdict {
         acknowledged: floor.iter().sum(),
-        read: as_u64(seen.spans.len()),
-        wrong: seen.damage.clone(),
+        read: as_u64(readout.spans.len()),
+        wrong: readout.damage.clone(),
         ..Verdict::default()
     };
     let mut numbers: Vec<Vec<u64>> = vec![Vec::new(); floor.len()];
-    for span in &seen.spans {
+    for span in &readout.spans {
         let thread = span.args.t.and_then(|thread| numbers.get_mut(thread));
         match (thread, span.args.n) {
             (Some(thread), Some(n)) if is_whole(span, n) => thread.push(n),
@@ -242,34 +242,34 @@ fn compare(seen: &Seen, floor: &[u64], ahead: Option<u64>, lack: Lack) -> Verdic
             Lack::First => numbers.first().copied().unwrap_or(*floor),
         };
         let end = numbers.last().map_or(*floor, |last| last + 1);
-        // Spans that a live victim recorded beyond the floor may be visible only in part.
+        // Of the spans beyond the floor, only some may be visible yet.
         let whole_to = if is_partial { *floor } else { end.max(*floor) };
         let missing = whole_to - first - as_u64(numbers.partition_point(|n| *n < whole_to));
         let is_invented = ahead.is_some_and(|ahead| end > floor + ahead);
         let doubled = all - numbers.len();
         if missing > 0 || doubled > 0 || is_invented {
             verdict.wrong.push(format!(
-                "thread {thread}: {missing} lost and {doubled} doubled from {first} to {end}, acknowledged {floor}"
+                "thread {thread}: {missing} lost and {doubled} duplicated from {first} to {end}, acknowledged {floor}"
             ));
         }
         verdict.removed += first;
     }
-    // A thread that waited for room until recording ended has not acknowledged its event. The recorder still reports the loss.
+    // A thread that waited for space until recording ended has not acknowledged its event, but the recorder reports it as lost.
     let in_flight = as_u64(floor.len()) * ahead.unwrap_or(0);
-    let (removed, told) = (verdict.removed, seen.told_lost);
-    let is_told = match lack {
-        Lack::Nothing => told <= in_flight,
-        // If a live victim's files contain no span of a thread, it may have recorded more in removed segments than it had acknowledged.
-        Lack::First => removed == told || is_unseen && removed < told,
+    let (removed, reported) = (verdict.removed, readout.reported_lost);
+    let is_consistent = match lack {
+        Lack::Nothing => reported <= in_flight,
+        // If no span of a thread is left, that thread may have recorded more spans in removed segments than it had acknowledged.
+        Lack::First => removed == reported || is_unseen && removed < reported,
     };
-    if !is_told {
-        let told = format!("{told} are told as lost, {removed} are missing");
-        verdict.wrong.push(told);
+    if !is_consistent {
+        let wrong = format!("{reported} are reported as lost, {removed} are missing");
+        verdict.wrong.push(wrong);
     }
     verdict
 }
 
-/// Returns true if span `n` has the contents that its victim gave it.
+/// Returns true if span `n` has the contents that its victim wrote.
 fn is_whole(span: &Event, n: u64) -> bool {
     let is_known = span.name == FLAT || NESTED.contains(&span.name.as_str());
     is_known
@@ -277,9 +277,9 @@ fn is_whole(span: &Event, n: u64) -> bool {
         && span.dur.is_some_and(|dur| dur >= 0.0)
 }
 
-/// Compares the open spans shown of one thread with the marks that its victim left.
+/// Compares the open spans of one thread with the marks in the progress file.
 fn judge_open(
-    seen: &Seen,
+    readout: &Readout,
     progress: &Progress,
     thread: usize,
     acknowledged: u64,
@@ -287,12 +287,12 @@ fn judge_open(
 ) {
     let tid = progress.tid(thread).load(Acquire);
     let shown = |name: &str| -> Vec<u64> {
-        let open = seen.open.iter();
+        let open = readout.open.iter();
         let same = open.filter(|(other, shown, _)| *other == tid && shown == name);
         same.map(|(.., start)| *start).collect()
     };
     let recorded = |n: u64| {
-        let mut args = seen.spans.iter().map(|span| &span.args);
+        let mut args = readout.spans.iter().map(|span| &span.args);
         args.any(|args| args.t == Some(thread) && args.n == Some(n))
     };
     let flat = shown(FLAT).len();
@@ -308,7 +308,7 @@ fn judge_open(
             (0, ..) => 0..=0,
             (_, 0, _) => 0..=1,
             (_, _, 0) => 1..=1,
-            // It was being ended: either its line was published or it is still open, never both and never neither.
+            // The span was being ended. Either its line was published or it is still open: not both, and not neither.
             (_, _, n) if n <= acknowledged || recorded(n - 1) => 0..=0,
             _ => 1..=1,
         };

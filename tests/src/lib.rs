@@ -1,7 +1,7 @@
-//! Shared pieces of the end-to-end tests: the victims, and what is compared of the recordings that they leave on disk.
+//! Support for the end-to-end tests: the victims, and the comparison of their recordings with what they acknowledged.
 //!
-//! The tests start real processes, end them in every way a serving process can end, and compare what those processes acknowledged with what
-//! can still be read, by the merge and by `format-oracle`.
+//! The tests start real processes, end them in every way that a serving process can end, and compare what the processes acknowledged
+//! with what the merge and `format-oracle` can still read.
 
 pub mod chance;
 pub mod host_support;

@@ -1,34 +1,34 @@
-//! The orders of a victim, which are JSON on its command line.
+//! Instructions for a victim, passed as JSON on its command line.
 
 use serde::{Deserialize, Serialize};
 
-/// What a victim's threads record.
+/// Spans that a victim's threads record.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Pattern {
     /// One span after the other at full speed.
     Flat,
-    /// The same, but only the first thousands of spans of each thread.
+    /// The same, but each thread stops after some thousands of spans.
     Sprint,
-    /// Spans nested three deep, with marks about which are open.
+    /// Spans nested three deep, with marks for the open ones.
     Nested,
-    /// At full speed by threads that live for a few hundred spans and are followed by others, some thousands of spans in all.
+    /// Short-lived threads that record a few hundred spans each at full speed, one thread after the other, up to some thousands of spans.
     Churn,
-    /// Bursts with pauses between them, up to what the test allows; the threads call for flushes themselves.
+    /// Bursts with pauses, up to the number of spans that the test allows. The threads also flush.
     Bursts,
-    /// Two spans when told to, for the stepper.
+    /// Two spans, recorded on a signal from the stepper.
     StepSpan,
     /// Three spans, a `flush()` and one more span.
     StepFlush,
     /// The first two spans of a new thread.
     StepAttach,
-    /// The end of a thread that leaves a span open.
+    /// The end of a thread that has an open span.
     StepDetach,
 }
 
-/// How a victim ends once it is told to go, while its threads go on recording.
+/// How a victim ends after the signal to go, while its threads keep recording.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Ending {
-    /// It does not end by itself.
+    /// The victim does not end by itself.
     Never,
     /// `abort()`.
     Abort,
@@ -44,25 +44,25 @@ pub enum Ending {
     Panic,
     /// `main` returns without joining its threads.
     Return,
-    /// The threads have ended by themselves, unjoined, before `main` returns.
+    /// The threads have ended by themselves, without being joined, before `main` returns.
     ThreadsEnd,
     /// `Recorder::finish()` while the threads record, then `main` returns.
     Finish,
 }
 
-/// What a victim is to do.
+/// Instructions for a victim.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Order {
-    /// Recording threads.
+    /// Number of recording threads.
     pub threads: usize,
-    /// What they record.
+    /// Spans that they record.
     pub pattern: Pattern,
-    /// How the process ends.
+    /// Ending of the process.
     pub ending: Ending,
 }
 
 impl Order {
-    /// Makes an order from its parts.
+    /// Creates an order.
     pub fn new(threads: usize, pattern: Pattern, ending: Ending) -> Self {
         Order {
             threads,

@@ -1,4 +1,4 @@
-//! The progress file: a mapped array of counters through which a victim says what it has done, up to the instruction that killed it.
+//! The progress file: a mapped array of counters in which a victim acknowledges its work, up to the instruction that killed it.
 #![expect(
     unsafe_code,
     reason = "acknowledging a span must survive SIGKILL in the next instruction: one atomic store into a shared mapping"
@@ -15,32 +15,32 @@ const CELLS_PER_THREAD: usize = 32;
 const FIRST_THREAD_CELL: usize = 32;
 const MAX_THREADS: usize = 64;
 const MARKS: usize = 3;
-/// Levels of nesting that the file has marks for.
+/// Number of nesting levels with marks in the file.
 pub const LEVELS: usize = 3;
 
-/// Counters of the victim as a whole.
+/// Counters of the whole victim.
 #[derive(Clone, Copy, Debug)]
 pub enum Control {
-    /// Threads that have recorded at least one span.
+    /// Number of threads that have recorded at least one span.
     Ready,
-    /// Set by the test: the victim goes on (to its ending, or into the stepped region).
+    /// Set by the test: the victim may continue, to its ending or into the stepped region.
     Go,
     /// Set by the victim: it has left the stepped region.
     Done,
-    /// Flushes that a recording thread itself called for.
+    /// Number of flushes that recording threads have called.
     Flushes,
-    /// Set by the test: how many spans each thread may have recorded by now, in bursts; 0 for any number.
+    /// Set by the test: number of spans that each thread may have recorded by now, in bursts; 0 for no limit.
     Allowed,
 }
 
-/// What a thread says about one level of its open spans. All times are `CLOCK_MONOTONIC` ns.
+/// Information about one nesting level of a thread's open spans. All times are `CLOCK_MONOTONIC` ns.
 #[derive(Clone, Copy, Debug)]
 pub enum Mark {
-    /// Time before the span was begun; 0 when none is open.
+    /// Time before the span was begun; 0 if no span is open.
     Before,
     /// Time after the span was begun; 0 until then.
     After,
-    /// Sequence number + 1 of the span from just before it is ended; 0 until then.
+    /// Sequence number + 1 of the span, set just before it is ended; 0 until then.
     Closing,
 }
 
@@ -49,14 +49,14 @@ pub enum Mark {
 pub struct Progress(MmapRaw);
 
 impl Progress {
-    /// Creates the file, all zero.
+    /// Creates the file with all counters at zero.
     pub fn create(path: &Path) -> Self {
         let cells = FIRST_THREAD_CELL + MAX_THREADS * CELLS_PER_THREAD;
         std::fs::write(path, vec![0; cells * CELL_BYTES]).expect("own directory");
         Progress::open(path)
     }
 
-    /// Maps a file made by [`Progress::create`].
+    /// Maps a file created by [`Progress::create`].
     ///
     /// # Panics
     ///
@@ -67,22 +67,22 @@ impl Progress {
         Progress(map.expect("the progress file can be mapped"))
     }
 
-    /// A counter of the whole victim.
+    /// Returns a counter of the whole victim.
     pub fn control(&self, control: Control) -> &AtomicU64 {
         self.cell(control as usize)
     }
 
-    /// How many spans a thread has acknowledged: those with sequence numbers below it have been recorded.
+    /// Returns the number of spans that a thread has acknowledged. Spans with sequence numbers below it have been recorded.
     pub fn acknowledged(&self, thread: usize) -> &AtomicU64 {
         self.cell(FIRST_THREAD_CELL + thread * CELLS_PER_THREAD)
     }
 
-    /// Kernel tid of a thread.
+    /// Returns the kernel tid of a thread.
     pub fn tid(&self, thread: usize) -> &AtomicU64 {
         self.cell(FIRST_THREAD_CELL + thread * CELLS_PER_THREAD + 1)
     }
 
-    /// A mark about the span at `level` of a thread.
+    /// Returns a mark of the span at `level` of a thread.
     pub fn mark(&self, thread: usize, level: usize, mark: Mark) -> &AtomicU64 {
         assert!(level < LEVELS, "no marks for level {level}");
         self.cell(FIRST_THREAD_CELL + thread * CELLS_PER_THREAD + 2 + level * MARKS + mark as usize)
@@ -94,7 +94,7 @@ impl Progress {
             "no cell {index} in the progress file"
         );
         let at = self.0.as_mut_ptr().wrapping_add(index * CELL_BYTES);
-        // SAFETY: the assertion keeps the aligned word inside the mapping, which lives as long as `self`; everyone uses it atomically.
+        // SAFETY: the assertion keeps the aligned cell inside the mapping, which lives as long as `self`. All accesses are atomic.
         unsafe { AtomicU64::from_ptr(at.cast()) }
     }
 }

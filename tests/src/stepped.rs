@@ -1,7 +1,7 @@
-//! A victim under the tracer: one thread goes on instruction by instruction, all others stand still.
+//! A victim under ptrace: one thread is stepped instruction by instruction while all others are frozen.
 //!
-//! What the files hold at a stop is what SIGKILL would leave there. The visible stores of the stepped region are found by comparing the files
-//! after each instruction with what they were before.
+//! At each stop the files contain exactly what SIGKILL would leave. The visible stores of the stepped region are found by comparing
+//! the files before and after each instruction.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -20,40 +20,40 @@ use crate::order::{Ending, Order, Pattern};
 use crate::progress::Control;
 use crate::victim::Victim;
 
-/// A stepped thread that makes no step for so long waits for a frozen one.
+/// Time after which a stepped thread that makes no progress must be waiting for a frozen one.
 const STUCK: Duration = Duration::from_secs(2);
 
-/// A victim of which one thread is stepped.
+/// A victim with one stepped thread.
 pub struct Stepped {
     /// The victim.
     pub victim: Victim,
-    /// Visible stores so far: instructions (or system calls) after which the fragment or the ring was another.
+    /// Number of visible stores so far: instructions (or system calls) that changed the fragment or the ring.
     pub stores: usize,
     thread: Pid,
     others: Vec<Pid>,
     fragment: File,
     ring: File,
-    /// The ring and the length of the fragment, after the last instruction and after the one before.
-    seen: [(Vec<u8>, u64); 2],
+    /// Contents of the ring and length of the fragment, after the last instruction and after the previous one.
+    states: [(Vec<u8>, u64); 2],
 }
 
-/// Where a stepped thread got to.
+/// Result of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// One instruction further; nothing to see.
+    /// The step changed nothing in the files.
     Quiet,
-    /// One instruction further, and the files have changed.
+    /// The step changed the files.
     Stored,
-    /// The region is behind it: it said so, or the thread has ended.
+    /// The thread has left the stepped region, or has ended.
     Left,
 }
 
 impl Stepped {
-    /// Starts a victim and brings it to the edge of its region, everything frozen.
+    /// Starts a victim, lets it run to the start of its region, and freezes all threads.
     ///
     /// # Errors
     ///
-    /// Returns the error of the kernel if it does not permit tracing.
+    /// Returns the kernel's error if it does not permit tracing.
     pub fn start(program: &str, pattern: Pattern) -> Result<Self, Errno> {
         let victim = Victim::start(program, Order::new(1, pattern, Ending::Never), &[]);
         victim.wait_ready();
@@ -63,7 +63,7 @@ impl Stepped {
         }
         let thread = pid(tid.load(Acquire));
         let mut others = Vec::new();
-        // A thread may start while we look; the last look finds none that is new.
+        // More threads may start during the loop. It ends when all existing threads are frozen.
         let is_new = |others: &[Pid], tid: &Pid| !others.contains(tid);
         while let Some(new) = threads_of(victim.pid()).find(|tid| is_new(&others, tid)) {
             freeze(new)?;
@@ -81,13 +81,13 @@ impl Stepped {
             others,
             fragment,
             ring,
-            seen: Default::default(),
+            states: Default::default(),
         };
         stepped.has_changed();
         Ok(stepped)
     }
 
-    /// Steps over one instruction.
+    /// Executes one instruction of the stepped thread.
     pub fn step(&mut self) -> Step {
         if ptrace::step(self.thread, None).is_err() {
             return Step::Left;
@@ -108,26 +108,26 @@ impl Stepped {
         self.victim.progress.control(Control::Done).load(Acquire) != 0
     }
 
-    /// Returns true if the files are others than at the last call.
+    /// Returns true if the files have changed since the last call.
     fn has_changed(&mut self) -> bool {
         let length = |file: &File| file.metadata().expect("it is open").len();
-        self.seen.swap(0, 1);
-        let (bytes, fragment_bytes) = &mut self.seen[0];
+        self.states.swap(0, 1);
+        let (bytes, fragment_bytes) = &mut self.states[0];
         let ring_bytes = length(&self.ring).try_into().expect("few bytes");
         bytes.resize(ring_bytes, 0);
         let read = self.ring.read_exact_at(bytes, 0);
         read.expect("the ring can be read");
         *fragment_bytes = length(&self.fragment);
-        self.seen[0] != self.seen[1]
+        self.states[0] != self.states[1]
     }
 
-    /// Kills the process with SIGKILL where it stands.
+    /// Kills the process with SIGKILL at the current instruction.
     pub fn kill(&mut self) {
         let leader = pid(self.victim.pid().into());
         kill(leader, Signal::SIGKILL).expect("the victim is ours to kill");
         let threads = self.others.iter().chain([&self.thread]);
         for tid in threads.filter(|tid| **tid != leader) {
-            // Its process ends only when the kernel has handed out the end of each thread.
+            // The process only ends after the end of each thread has been waited for.
             while waitpid(*tid, Some(WaitPidFlag::__WALL)).is_ok_and(|status| {
                 !matches!(status, WaitStatus::Signaled(..) | WaitStatus::Exited(..))
             }) {}
@@ -156,13 +156,13 @@ fn freeze(tid: Pid) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Waits for a stop or the end.
+/// Waits until the thread stops or ends.
 fn next_stop(tid: Pid) -> WaitStatus {
     let begun = Instant::now();
     loop {
         match waitpid(tid, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::StillAlive) => {
-                assert!(begun.elapsed() < STUCK, "it waits for a frozen thread");
+                assert!(begun.elapsed() < STUCK, "the thread waits for a frozen one");
                 std::thread::yield_now();
             }
             Ok(status) => return status,

@@ -1,4 +1,4 @@
-//! Starting victims and ending them: the side of the tests. The victim itself is `bin/host/victim.rs`.
+//! Starts and ends victims on behalf of the tests. The victim program itself is `bin/host/victim.rs`.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -10,18 +10,18 @@ use crate::host_support::{Host, Live, Outcome, scratch};
 use crate::order::Order;
 use crate::progress::{Control, Progress};
 
-/// A running victim with a run directory and a progress file of its own; killed when dropped.
+/// A running victim with its own run directory and progress file. Killed on drop.
 pub struct Victim {
     live: Option<Live>,
     home: TempDir,
-    /// The counters the victim writes.
+    /// Counters that the victim writes.
     pub progress: Progress,
-    /// What it was told to do.
+    /// Instructions that the victim received.
     pub order: Order,
 }
 
 impl Victim {
-    /// Starts `program` (the test's `CARGO_BIN_EXE_host`) recording into a new directory, with more variables.
+    /// Starts `program` (the test's `CARGO_BIN_EXE_host`) with these additional variables, recording into a new directory.
     pub fn start(program: &str, order: Order, variables: &[(&str, &str)]) -> Self {
         let home = scratch();
         let file = home.path().join("progress");
@@ -42,25 +42,25 @@ impl Victim {
         }
     }
 
-    /// Its run directory.
+    /// Returns the victim's run directory.
     pub fn directory(&self) -> PathBuf {
         self.scratch("run")
     }
 
-    /// A path for a test's own files, removed with the victim.
+    /// Returns a path for the test's own files, which are removed together with the victim.
     pub fn scratch(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
 
-    /// Keeps the directory after the test, for whoever looks into a failure.
+    /// Keeps the directory after the test so that a failure can be investigated.
     pub fn keep(mut self) -> PathBuf {
         self.home.disable_cleanup(true);
         self.home.path().to_path_buf()
     }
 
-    /// Its pid.
+    /// Returns the victim's pid.
     pub fn pid(&self) -> u32 {
-        self.live.as_ref().expect("it lives").pid()
+        self.live.as_ref().expect("the victim is alive").pid()
     }
 
     /// Waits until every thread has recorded its first span.
@@ -77,23 +77,23 @@ impl Victim {
         }
     }
 
-    /// Lets the victim go on to its ending or into its stepped region.
+    /// Lets the victim continue to its ending or into its stepped region.
     pub fn go(&self) {
         self.progress.control(Control::Go).store(1, Release);
     }
 
-    /// Kills it with SIGKILL and waits until it is gone.
+    /// Kills the victim with SIGKILL and waits for it.
     pub fn kill(&mut self) {
-        self.live.take().expect("it lives").kill();
+        self.live.take().expect("the victim is alive").kill();
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the victim has ended by itself.
     pub fn end(&mut self) -> Outcome {
-        self.live.take().expect("it lives").end()
+        self.live.take().expect("the victim is alive").end()
     }
 
-    /// Ends it by SIGTERM.
+    /// Ends the victim with SIGTERM.
     pub fn terminate(&mut self) -> Outcome {
-        self.live.take().expect("it lives").terminate()
+        self.live.take().expect("the victim is alive").terminate()
     }
 }

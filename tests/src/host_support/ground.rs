@@ -1,4 +1,4 @@
-//! What the machine must offer for a test, and the file systems that tests bring along.
+//! What a test needs from the machine: rights, commands, file systems, folders.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// Says loudly that the test of this thread does not run.
-#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+/// Prints that the current test is skipped and why.
+#[expect(clippy::print_stderr, reason = "a skipped test must be noticed")]
 pub fn skip(why: &str) {
     let thread = std::thread::current();
     eprintln!("SKIPPED {}: {why}", thread.name().unwrap_or_default());
 }
 
-/// Tells whether the long versions of the tests were asked for (`SA_PROFILE_FULL=1`).
+/// Returns true if `SA_PROFILE_FULL=1` requests the long versions of the tests.
 pub fn full() -> bool {
     std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1")
 }
 
-/// Tells whether the test runs as root; else says that it is skipped.
+/// Returns true if the test runs as root, and reports it as skipped otherwise.
 pub fn is_root() -> bool {
     let root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     if !root {
@@ -27,7 +27,7 @@ pub fn is_root() -> bool {
     root
 }
 
-/// Tells whether a command works here; else says that the test is skipped.
+/// Returns true if a command succeeds, and reports the test as skipped otherwise.
 pub fn works(command: &[&str]) -> bool {
     let mut process = Command::new(command[0]);
     let process = process.args(&command[1..]).stderr(Stdio::null());
@@ -44,12 +44,12 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts a tmpfs with `options` on `at`; `None` where that is not allowed, and says that the test is skipped.
+    /// Mounts a tmpfs with `options` at `at`. Returns `None` and reports the test as skipped if that is not permitted.
     pub fn tmpfs(options: &str, at: &Path) -> Option<Mount> {
         Mount::new("tmpfs", options, at)
     }
 
-    /// Mounts a ramfs, a file system that the recorder does not know.
+    /// Mounts a ramfs, which is a file system that the recorder does not recognize.
     pub fn ramfs(at: &Path) -> Option<Mount> {
         Mount::new("ramfs", "mode=0755", at)
     }
@@ -67,7 +67,7 @@ impl Mount {
         is_mounted.then(|| Mount { at: at.to_owned() })
     }
 
-    /// Makes it read-only or writable.
+    /// Changes the mount options, for example to `ro` or `rw`.
     pub fn remount(&self, options: &str) {
         let (options, at) = (format!("remount,{options}"), self.at.display().to_string());
         assert!(works(&["mount", "-o", &options, &at]), "our own mount");
@@ -80,7 +80,7 @@ impl Drop for Mount {
     }
 }
 
-/// All files below a directory whose names end so, sorted.
+/// Returns all files below a directory that have this extension, sorted.
 fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -95,30 +95,30 @@ fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// All ring files below a directory.
+/// Returns all ring files below a directory.
 pub fn ring_files(dir: &Path) -> Vec<PathBuf> {
     files(dir, "ring")
 }
 
-/// The segments of the newest run of a directory.
+/// Returns the segments of the newest run in a directory.
 pub fn segments(dir: &Path) -> Vec<PathBuf> {
     files(&dir.join("fragments"), "jsonl")
 }
 
-/// The length of all segments of the newest run of a directory.
+/// Returns the total length of the segments of the newest run in a directory.
 pub fn segment_bytes(dir: &Path) -> u64 {
     let metadata = |path: PathBuf| fs::metadata(path).ok();
     let found = segments(dir).into_iter().filter_map(metadata);
     found.map(|metadata| metadata.len()).sum()
 }
 
-/// The space that a segment takes on disk; `None` if it is gone.
+/// Returns the disk space that a segment occupies, or `None` if it is gone.
 pub fn disk_space(segment: &Path) -> Option<u64> {
     let metadata = fs::metadata(segment).ok()?;
     Some(metadata.len().max(metadata.blocks() * 512))
 }
 
-/// Returns a size from a process's status; 0 if it is gone.
+/// Returns a size in KiB from a process's status, or 0 if the process is gone.
 pub fn status_kib(pid: u32, key: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with(key));
@@ -126,7 +126,7 @@ pub fn status_kib(pid: u32, key: &str) -> u64 {
     kib.and_then(|kib| kib.parse().ok()).unwrap_or(0)
 }
 
-/// Makes a folder with these permissions, whatever the umask.
+/// Creates a folder with these permissions, whatever the umask.
 pub fn make_folder(path: &Path, mode: u32) {
     fs::create_dir_all(path).expect("a new directory");
     set_mode(path, mode);
@@ -137,18 +137,18 @@ pub fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("own file");
 }
 
-/// The permissions of a file or folder.
+/// Returns the permissions of a file or folder.
 pub fn mode(path: &Path) -> u32 {
     let metadata = fs::symlink_metadata(path).expect("it is there");
     metadata.mode() & 0o7777
 }
 
-/// A directory for one test.
+/// Creates a directory for one test.
 pub fn scratch() -> TempDir {
     tempfile::tempdir().expect("a scratch directory")
 }
 
-/// Copies a program to where any user can run it.
+/// Copies a program to a place where any user can run it.
 pub fn public_copy(program: &str) -> (TempDir, PathBuf) {
     let dir = scratch();
     set_mode(dir.path(), 0o755);
@@ -157,7 +157,7 @@ pub fn public_copy(program: &str) -> (TempDir, PathBuf) {
     (dir, copy)
 }
 
-/// A library that cargo builds next to the tests because they depend on its package.
+/// Returns the path of a library that cargo built next to the test, because the test package depends on it.
 pub fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
     let library = test.with_file_name(name);

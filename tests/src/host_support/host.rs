@@ -9,19 +9,19 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The host's exit code when it did what it was asked to.
+/// Exit code of a host that completed its commands.
 pub const DONE: i32 = 7;
-/// How long a host may take when the test says nothing else.
+/// Time that a host may take unless the test sets another one.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A host program about to be started, by itself or below a wrapper such as `unshare`.
+/// A host program that is ready to be started, directly or through a wrapper such as `unshare`.
 pub struct Host {
     command: Command,
     deadline: Duration,
 }
 
 impl Host {
-    /// Prepares `program`; it sees no `SA_PROFILE_…` variable but those given here.
+    /// Prepares `program` with no `SA_PROFILE_…` variables except for those added later.
     pub fn new(program: impl AsRef<OsStr>) -> Host {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
@@ -35,7 +35,7 @@ impl Host {
         }
     }
 
-    /// Prepares `wrapper`, which is given `program` after its own arguments.
+    /// Prepares `wrapper`, which receives `program` after its own arguments.
     pub fn below(wrapper: &[&str], program: impl AsRef<OsStr>) -> Host {
         let (first, rest) = wrapper.split_first().expect("a wrapper has a name");
         Host::new(first).arguments(rest).arguments(&[program])
@@ -61,29 +61,29 @@ impl Host {
         self
     }
 
-    /// Runs it as another user; that user must be able to reach the program.
+    /// Runs the program as another user, who must be able to reach it.
     #[must_use]
     pub fn user(mut self, uid: u32) -> Host {
         self.command.uid(uid).gid(uid);
         self
     }
 
-    /// Sets how long it may take.
+    /// Sets the maximum duration of the run.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Host {
         self.deadline = deadline;
         self
     }
 
-    /// Starts it and stays in contact.
+    /// Starts the program and keeps its stdin and stdout connected.
     pub fn start(mut self) -> Live {
         Live::new(self.spawn(), self.deadline)
     }
 
-    /// Runs it to its end.
+    /// Runs the program to its end.
     ///
     /// # Panics
-    /// When it is still alive at the deadline.
+    /// If it is still alive at the deadline.
     pub fn run(mut self) -> Outcome {
         let mut child = self.spawn();
         drop(child.stdin.take());
@@ -102,41 +102,41 @@ impl Host {
     }
 }
 
-/// How a host ended and what it said.
+/// Exit status and output of a host.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Its pid in the test's namespace.
+    /// Pid in the test's namespace.
     pub pid: u32,
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
-    /// All of its stdout.
+    /// Everything written to stdout.
     pub stdout: String,
-    /// All of its stderr, of its children too.
+    /// Everything written to stderr, including by child processes.
     pub stderr: String,
 }
 
 impl Outcome {
-    /// Asserts that it ended with the code of success and that nothing of ours is on stderr.
+    /// Asserts that the host succeeded and that stderr is empty.
     #[must_use]
     pub fn quiet(self) -> Outcome {
         assert_eq!(self.lines(), 0, "{self:?}");
         self
     }
 
-    /// Asserts that it ended with the code of success and gives the one line on stderr.
+    /// Asserts that the host succeeded, and returns the only line on stderr.
     pub fn one_line(&self) -> &str {
         assert_eq!(self.lines(), 1, "one line of warning: {self:?}");
         self.stderr.trim_end()
     }
 
-    /// Asserts that it ended with the code of success and that at most one line of ours is on stderr.
+    /// Asserts that the host succeeded with at most one line on stderr.
     #[must_use]
     pub fn unharmed(self) -> Outcome {
         assert!(self.lines() <= 1, "{self:?}");
         self
     }
 
-    /// Counts the lines on stderr of a host that ended with the code of success.
+    /// Asserts that the host succeeded, and counts the lines on stderr.
     fn lines(&self) -> usize {
         assert_eq!(self.status.code(), Some(DONE), "{self:?}");
         self.stderr.lines().count()
@@ -150,14 +150,14 @@ impl Outcome {
     }
 }
 
-/// Asserts that recording changed nothing that the host's user could see but at most one line on stderr.
+/// Asserts that recording changed nothing visible, apart from at most one line on stderr.
 pub fn assert_undisturbed(recorded: &Outcome, plain: &Outcome) {
     assert_eq!(recorded.status, plain.status, "exit: {recorded:?}");
     assert_eq!(recorded.stdout, plain.stdout, "stdout: {recorded:?}");
     assert!(recorded.stderr.lines().count() <= 1, "stderr: {recorded:?}");
 }
 
-/// Runs a program recorded and plain, and asserts that a user sees no difference.
+/// Runs a program with and without recording, and asserts that a user sees no difference.
 pub fn undisturbed(program: &str, dir: &Path, arguments: &[&str]) -> Outcome {
     let host = || Host::new(program).arguments(arguments);
     let (plain, recorded) = (host().run(), host().recorded_in(dir).run());
@@ -165,7 +165,7 @@ pub fn undisturbed(program: &str, dir: &Path, arguments: &[&str]) -> Outcome {
     recorded
 }
 
-/// Waits for a child's end, then takes what it said.
+/// Waits for a child to end and collects its output.
 pub(super) fn finish(child: &mut Child, stdout: JoinHandle<String>, deadline: Duration) -> Outcome {
     let stderr = collect(child.stderr.take());
     let start = Instant::now();
@@ -188,7 +188,7 @@ pub(super) fn finish(child: &mut Child, stdout: JoinHandle<String>, deadline: Du
     }
 }
 
-/// Reads all of a pipe on a thread of its own.
+/// Reads a pipe to its end on another thread.
 pub(super) fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -199,7 +199,7 @@ pub(super) fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<St
     })
 }
 
-/// Kills the host and everything it started.
+/// Kills the host and all processes that it started.
 pub(super) fn kill_group(child: &mut Child) {
     let group = format!("-{}", child.id());
     let _gone_already = Command::new("kill")

@@ -1,4 +1,4 @@
-//! A running host that a test leads: gates, commands, kills.
+//! A running host that a test controls: questions, commands, kills.
 
 use super::host::{Outcome, finish, kill_group};
 use std::fs;
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A host that runs; it is killed when the test lets go of it.
+/// A running host, killed on drop.
 pub struct Live {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -25,7 +25,7 @@ impl Live {
         let stdout = thread::spawn(move || {
             let lines = BufReader::new(stdout).lines();
             let lines = lines.map(|line| line.expect("stdout is UTF-8"));
-            // The test may not be listening any more; the lines count all the same.
+            // The test may have stopped receiving. The lines are still part of stdout.
             let all = lines.inspect(|line| drop(sender.send(line.clone())));
             all.map(|line| line + "\n").collect()
         });
@@ -38,53 +38,53 @@ impl Live {
         }
     }
 
-    /// The pid of the started program (of the wrapper, where there is one).
+    /// Returns the pid of the started program, or of its wrapper if there is one.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Writes one line to its stdin.
-    pub fn tell(&mut self, line: &str) {
+    /// Writes one line to the host's stdin.
+    pub fn send(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().expect("stdin is open");
         writeln!(stdin, "{line}").expect("the host reads its stdin");
     }
 
-    /// Writes one line and waits for the line of answer.
+    /// Writes one line and returns the answer.
     ///
     /// # Panics
-    /// When no answer comes before the deadline.
+    /// If no answer comes before the deadline.
     pub fn ask(&mut self, line: &str) -> String {
-        self.tell(line);
+        self.send(line);
         self.answer()
     }
 
-    /// Waits for the next line of answer.
+    /// Waits for the next answer.
     ///
     /// # Panics
-    /// When none comes before the deadline.
+    /// If no answer comes before the deadline.
     pub fn answer(&mut self) -> String {
         let answer = self.answers.recv_timeout(self.deadline);
         answer.unwrap_or_else(|_| panic!("no answer within {:?}", self.deadline))
     }
 
-    /// The number of its threads.
+    /// Returns the number of threads in the host.
     pub fn threads(&self) -> usize {
         fs::read_dir(format!("/proc/{}/task", self.pid())).map_or(0, Iterator::count)
     }
 
-    /// What the host says of itself.
+    /// Returns what the host's recorder reports about itself.
     pub fn who(&mut self) -> serde_json::Value {
         serde_json::from_str(&self.ask("who")).expect("an answer in JSON")
     }
 
-    /// Closes its stdin and waits for its end.
+    /// Closes the host's stdin and waits for it to end.
     pub fn end(mut self) -> Outcome {
         self.stdin = None;
         let stdout = self.stdout.take().expect("taken once");
         finish(&mut self.child, stdout, self.deadline)
     }
 
-    /// Kills the one process with SIGKILL, not what it started, and reaps it.
+    /// Kills this process only, not its children, with SIGKILL, and reaps it.
     pub fn kill(mut self) -> u32 {
         self.child.kill().expect("the host is alive");
         self.child.wait().expect("the host can be waited for");
@@ -92,10 +92,10 @@ impl Live {
         self.child.id()
     }
 
-    /// Ends it by SIGTERM, for which it has no handler.
+    /// Ends the host with SIGTERM, which it does not handle.
     ///
     /// # Panics
-    /// When that does not end it.
+    /// If the host survives.
     pub fn terminate(self) -> Outcome {
         let pid = self.pid().to_string();
         let sent = Command::new("kill").args(["-TERM", &pid]).status();

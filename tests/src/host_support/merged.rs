@@ -1,4 +1,4 @@
-//! The host's spans in the merged trace, as a user opens it.
+//! The host's spans in the merged trace.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -21,12 +21,12 @@ struct Trace<Event> {
 }
 
 impl<Event: DeserializeOwned> Merged<Event> {
-    /// Merges the newest run of a directory, and reads what the events have of these fields.
+    /// Merges the newest run in a directory and deserializes its events.
     pub fn read(dir: &Path) -> Self {
         Merged::with(Options::new([dir.to_owned()]))
     }
 
-    /// Merges; the trace goes to a scratch directory, for the run's own may be full.
+    /// Merges with these options. The trace is written to a scratch directory, because the disk of the run may be full.
     pub fn with(mut options: Options) -> Self {
         let scratch = super::scratch();
         let path = scratch.path().join("trace.json");
@@ -40,32 +40,32 @@ impl<Event: DeserializeOwned> Merged<Event> {
         }
     }
 
-    /// All events of the trace.
+    /// Returns all events of the trace.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// The events alone.
+    /// Returns all events of the trace by value.
     pub fn into_events(self) -> Vec<Event> {
         self.events
     }
 
-    /// The merge's report.
+    /// Returns the merge's report.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// The host's time that the trace counts from.
+    /// Returns the time on the host's clock at which the trace begins.
     pub fn base_ns(&self) -> u64 {
         self.report.clocks.base_ns.unsigned_abs()
     }
 
-    /// The lost events that the report counts.
+    /// Returns the number of lost events in the report.
     pub fn lost(&self) -> u64 {
         self.report.losses.events
     }
 
-    /// The damage in the report, in words.
+    /// Returns the damage in the report as text.
     pub fn damage(&self) -> Vec<String> {
         let damage = &self.report.damage;
         assert!(!damage.list.is_empty() || damage.total == 0, "none listed");
@@ -75,18 +75,18 @@ impl<Event: DeserializeOwned> Merged<Event> {
 }
 
 impl Merged {
-    /// Merges the newest run of a directory.
+    /// Merges the newest run in a directory.
     pub fn newest(dir: &Path) -> Merged {
-        Merged::of(dir, Runs::Newest)
+        Merged::select(dir, Runs::Newest)
     }
 
-    /// Merges the runs of a directory that are asked for.
-    pub fn of(dir: &Path, runs: Runs) -> Merged {
+    /// Merges the selected runs in a directory.
+    pub fn select(dir: &Path, runs: Runs) -> Merged {
         let options = Options::new([dir.to_owned()]);
         Merged::with(Options { runs, ..options })
     }
 
-    /// Merges the newest run of a directory, and shows a part of it.
+    /// Merges the newest run in a directory and applies a filter.
     pub fn filtered(dir: &Path, filter: Filter) -> Merged {
         let mut options = Options::new([dir.to_owned()]);
         options.mode = Mode::Events(EventOptions {
@@ -101,12 +101,12 @@ impl Merged {
         events.filter(|event| event["ph"] == "X" && event["cat"] == "host")
     }
 
-    /// The number of the host program's spans.
+    /// Returns the number of spans of the host program.
     pub fn spans(&self) -> u64 {
         self.host_spans().count() as u64
     }
 
-    /// The number of spans of each label.
+    /// Returns the number of spans for each label.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         let labels = self.host_spans().map(|span| &span["args"]["label"]);
@@ -116,90 +116,90 @@ impl Merged {
         counts
     }
 
-    /// The number of spans of one label.
+    /// Returns the number of spans with this label.
     pub fn count(&self, label: &str) -> u64 {
         self.counts().get(label).copied().unwrap_or(0)
     }
 
-    /// The labels of its spans, sorted.
+    /// Returns the labels of the spans, sorted.
     pub fn labels(&self) -> Vec<String> {
         self.counts().into_keys().collect()
     }
 
-    /// The events of one name, whatever they are.
-    pub fn of_name(&self, name: &str) -> impl Iterator<Item = &Value> {
+    /// Returns the events with this name, of any phase.
+    pub fn events_named(&self, name: &str) -> impl Iterator<Item = &Value> {
         let events = self.events.iter();
         events.filter(move |event| event["name"] == name)
     }
 
-    /// The number of events of one name.
-    pub fn named(&self, name: &str) -> usize {
-        self.of_name(name).count()
+    /// Returns the number of events with this name.
+    pub fn count_named(&self, name: &str) -> usize {
+        self.events_named(name).count()
     }
 
-    /// The names in metadata events of one kind, in the order of the trace.
-    pub fn told_names(&self, name: &str) -> Vec<&str> {
-        let told = self.of_name(name).map(|event| &event["args"]["name"]);
-        told.filter_map(Value::as_str).collect()
+    /// Returns the `args.name` of the metadata events of one kind, in trace order.
+    pub fn metadata_names(&self, name: &str) -> Vec<&str> {
+        let names = self.events_named(name).map(|event| &event["args"]["name"]);
+        names.filter_map(Value::as_str).collect()
     }
 
     /// Returns the first event of one name that is not metadata.
     ///
     /// # Panics
-    /// Panics if the trace does not contain such an event.
+    /// If the trace does not contain such an event.
     pub fn event(&self, name: &str) -> &Value {
-        let mut events = self.of_name(name).filter(|event| event["ph"] != "M");
+        let mut events = self.events_named(name).filter(|event| event["ph"] != "M");
         events.next().unwrap_or_else(|| panic!("no {name}"))
     }
 
-    /// The number of processes that have spans of the host program.
+    /// Returns the number of processes with spans of the host program.
     pub fn processes(&self) -> u64 {
         distinct(self.host_spans().map(|event| event["pid"].to_string()))
     }
 
-    /// The number of rows that have spans of the host program.
-    pub fn rows(&self) -> u64 {
-        distinct(self.host_spans().map(|event| format!("{:?}", row(event))))
+    /// Returns the number of tracks with spans of the host program.
+    pub fn tracks(&self) -> u64 {
+        distinct(self.host_spans().map(|event| format!("{:?}", track(event))))
     }
 
-    /// The last name of each row.
-    pub fn row_names(&self) -> BTreeMap<Row, &str> {
-        let names = self.of_name("thread_name");
+    /// Returns the last name of each track.
+    pub fn track_names(&self) -> BTreeMap<Track, &str> {
+        let names = self.events_named("thread_name");
         names
-            .filter_map(|event| Some((row(event), event["args"]["name"].as_str()?)))
+            .filter_map(|event| Some((track(event), event["args"]["name"].as_str()?)))
             .collect()
     }
 
-    /// The last names of the rows that have events of this name.
-    pub fn rows_of(&self, name: &str) -> BTreeSet<&str> {
-        let names = self.row_names();
-        let events = self.of_name(name).filter(|event| event["ph"] != "M");
+    /// Returns the last names of the tracks that contain events with this name.
+    pub fn tracks_with(&self, name: &str) -> BTreeSet<&str> {
+        let names = self.track_names();
+        let events = self.events_named(name).filter(|event| event["ph"] != "M");
         events
-            .filter_map(|event| names.get(&row(event)).copied())
+            .filter_map(|event| names.get(&track(event)).copied())
             .collect()
     }
 
-    /// The children that could not record, as the report counts them.
+    /// Returns the number of child processes that could not record, from the report.
     pub fn refused(&self) -> u64 {
         self.report.losses.refused_processes
     }
 
-    /// The whole report in words.
+    /// Returns the whole report as text.
     pub fn words(&self) -> String {
         self.report.text()
     }
 
-    /// The number of loss events in the trace.
+    /// Returns the number of distinct loss events in the trace.
     pub fn losses(&self) -> u64 {
-        distinct(self.of_name("sa_loss").map(Value::to_string))
+        distinct(self.events_named("sa_loss").map(Value::to_string))
     }
 }
 
-/// Process and thread of an event as a viewer shows them.
-pub type Row = (u64, u64);
+/// Process and thread of an event, which viewers show as one track.
+pub type Track = (u64, u64);
 
-/// Returns the row of an event.
-pub fn row(event: &Value) -> Row {
+/// Returns the track of an event.
+pub fn track(event: &Value) -> Track {
     let id = |key: &str| event[key].as_u64().unwrap_or_default();
     (id("pid"), id("tid"))
 }

@@ -1,9 +1,9 @@
-//! A run directory that a second user may write into, and what that user leaves there.
+//! A run directory that a second user may write into, and the files which that user plants.
 
-use super::found::Found;
 use super::ground::{full, make_folder, scratch, set_mode};
 use super::host::Host;
 use super::live::Live;
+use super::recording::HostRecording;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -13,20 +13,20 @@ use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The attacker's uid.
+/// Uid of the attacker.
 pub const ATTACKER: u32 = 65534;
-/// Nothing on the stage takes this long unless it hangs.
+/// Deadline for anything in these tests. Only a hang takes this long.
 pub const DEADLINE: Duration = Duration::from_secs(20);
 
-/// The commands that a waiting host gets.
+/// Commands that release a host waiting in [`Stage::at_the_gate`].
 pub const GO: &str = "init, spans work 500";
 
-/// What the attacker leaves at a name.
+/// Something that the attacker leaves under a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plant {
     /// Name of this kind of plant.
     pub kind: &'static str,
-    /// A line of shell that leaves it at `$1`; outside is at `$2`.
+    /// Shell command that creates it at `$1`. `$2` is the folder `outside`.
     line: &'static str,
 }
 
@@ -34,11 +34,11 @@ const fn plant(kind: &'static str, line: &'static str) -> Plant {
     Plant { kind, line }
 }
 
-/// All kinds of plant. A usual run takes every second one.
+/// All kinds of plant.
 const PLANTS: [Plant; 10] = [
     plant("link to a file", "ln -s $2/secret $1"),
     plant("file", "echo planted > $1; chmod 0666 $1"),
-    // Opening it hangs. If it were a device, a program would write to it.
+    // Opening this hangs. If the target were a device, a program would write to it.
     plant("link to a pipe", "ln -s $2/pipe $1"),
     plant("dangling link", "ln -s $2/absent $1"),
     plant("link to a folder", "ln -s $2/folder $1"),
@@ -49,33 +49,33 @@ const PLANTS: [Plant; 10] = [
     plant("pipe", "mkfifo -m 0666 $1"),
 ];
 
-/// Returns the plants that a test tries: half of them, or all with `SA_PROFILE_FULL=1`.
+/// Returns the plants to test: half of them, or all with `SA_PROFILE_FULL=1`.
 pub fn plants() -> impl Iterator<Item = Plant> {
     PLANTS.into_iter().step_by(if full() { 1 } else { 2 })
 }
 
-/// Kernels with fs.protected_hardlinks forbid it to the attacker; others do not. So root does it.
+/// The attacker may not create this link on kernels with `fs.protected_hardlinks`, so root does.
 const HARD_LINK: &str = "ln $2/secret $1";
 
-/// A run directory that anybody may write into, and beside it files that nobody may touch.
+/// A run directory that anybody may write into, next to files that must not change.
 pub struct Stage {
     program: String,
     root: TempDir,
 }
 
-/// Everything about a file that a write, a chmod, a chown or a removal would change.
+/// State of a file, complete enough that any write, chmod, chown or removal changes it.
 #[derive(Debug, PartialEq)]
-pub struct Seen {
+pub struct FileState {
     /// Type and permissions.
     pub mode: u32,
-    /// Owner's uid.
+    /// Uid of the owner.
     pub owner: u32,
     modified_ns: (i64, i64),
     content: Option<Vec<u8>>,
 }
 
 impl Stage {
-    /// Sets the stage for the host program at `program`.
+    /// Sets up the directories for the host program at `program`.
     pub fn new(program: &str) -> Stage {
         let root = scratch();
         let stage = Stage {
@@ -98,22 +98,22 @@ impl Stage {
         stage
     }
 
-    /// The run directory.
+    /// Returns the path of the run directory.
     pub fn dir(&self) -> PathBuf {
         self.root.path().join("run-directory")
     }
 
-    /// The folder that must never change.
+    /// Returns the path of the folder that must never change.
     pub fn outside(&self) -> PathBuf {
         self.root.path().join("outside")
     }
 
-    /// Makes a folder of the victim's that anybody may write into.
+    /// Creates a folder of the victim that anybody may write into.
     pub fn open_folder(&self, name: &str) {
         make_folder(&self.dir().join(name), 0o777);
     }
 
-    /// Lets the attacker run a line of shell in the run directory.
+    /// Runs a shell command in the run directory as the attacker.
     pub fn attack(&self, line: &str) {
         self.run_line(line, &[], true);
     }
@@ -129,44 +129,44 @@ impl Stage {
         assert!(status.success(), "the attack itself works: {line}");
     }
 
-    /// Lets the attacker leave something at a name in the run directory.
+    /// Lets the attacker plant something under a name in the run directory.
     pub fn plant(&self, plant: Plant, name: &str) {
         let outside = self.outside().display().to_string();
         self.run_line(plant.line, &[name, &outside], plant.line != HARD_LINK);
     }
 
-    /// The folder that holds run directory and outside.
+    /// Returns the folder that contains the run directory and `outside`.
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// Removes what was planted, so that the spans can be read without meeting it.
+    /// Removes a plant, so that it does not interfere with reading the spans.
     pub fn clear(&self, name: &str) {
         self.run_line("rm -r $1", &[name], false);
     }
 
-    /// Prepares a host that records into the directory.
+    /// Prepares a host that records into the run directory.
     fn host(&self, arguments: &[&str]) -> Host {
         let host = Host::new(&self.program).arguments(arguments);
         host.recorded_in(&self.dir()).deadline(DEADLINE)
     }
 
-    /// Starts a host that is led by hand.
+    /// Starts a host that the test drives with commands.
     pub fn script(&self) -> Live {
         let host = self.host(&["script"]);
-        host.variable("SA_PROFILE_THREADS", "1").start() // idle, and obeys controls all the same
+        host.variable("SA_PROFILE_THREADS", "1").start() // obeys controls even while the host is idle
     }
 
-    /// Starts a host that does not touch the directory before it gets the commands in `GO`.
+    /// Starts a host that does not touch the run directory before it gets the commands in `GO`.
     pub fn at_the_gate(&self) -> Live {
         let host = self.host(&["--lazy", "script"]);
         host.variable("SA_PROFILE_OLD_RUNS", "0").start()
     }
 
-    /// The number of spans labelled `work` in the run directory.
+    /// Returns the number of spans labelled `work` in the run directory.
     pub fn recorded(&self) -> u64 {
         let fragments = self.dir().join("fragments");
-        let counts = is_folder(&fragments).then(|| Found::in_dir(&fragments).counts());
+        let counts = is_folder(&fragments).then(|| HostRecording::in_dir(&fragments).counts());
         let recorded = counts.and_then(|counts| counts.get("work").copied());
         recorded.unwrap_or(0)
     }
@@ -176,8 +176,8 @@ fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// Looks at one name without following it.
-pub fn look(path: &Path) -> Seen {
+/// Returns the state of a file, without following symbolic links.
+pub fn file_state(path: &Path) -> FileState {
     let metadata = fs::symlink_metadata(path)
         .unwrap_or_else(|error| panic!("{} is gone: {error}", path.display()));
     let content = match metadata.file_type() {
@@ -188,7 +188,7 @@ pub fn look(path: &Path) -> Seen {
         }
         _ => None,
     };
-    Seen {
+    FileState {
         mode: metadata.mode(),
         owner: metadata.uid(),
         modified_ns: (metadata.mtime(), metadata.mtime_nsec()),
@@ -196,9 +196,9 @@ pub fn look(path: &Path) -> Seen {
     }
 }
 
-/// Everything below a directory.
-pub fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Seen> {
-    let mut all = BTreeMap::from([(dir.to_owned(), look(dir))]);
+/// Returns the state of everything below a directory.
+pub fn snapshot(dir: &Path) -> BTreeMap<PathBuf, FileState> {
+    let mut all = BTreeMap::from([(dir.to_owned(), file_state(dir))]);
     if is_folder(dir) {
         for entry in fs::read_dir(dir).expect("the directory").flatten() {
             all.extend(snapshot(&entry.path()));

@@ -1,4 +1,4 @@
-//! The control file of a run directory, as a test writes it, and the switches that the processes tell of.
+//! Writes the control file of a run directory, and reads the switches that the processes recorded.
 
 use super::ground::segments;
 use format_oracle::reader;
@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long a process may take to obey on a busy machine.
+/// Time that a process may take to obey on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A control of the live run of `dir` that holds from `ahead` of now on.
+/// Creates a control for the live run of `dir` that takes effect after `ahead`.
 pub fn control(dir: &Path, cause: SwitchCause, levels: &[Level], ahead: Duration) -> Control {
     static NUMBER: AtomicU64 = AtomicU64::new(1);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -40,25 +40,25 @@ fn now_ns() -> u64 {
     u64::try_from(now.expect("a clock after 1970").as_nanos()).expect("before 2554")
 }
 
-/// Stores a control as the command does: whole, under its name at once.
+/// Stores a control in one step by renaming it, like the command line does.
 pub fn store(dir: &Path, control: &Control) {
     let aside = dir.join("control.aside");
     fs::write(&aside, control.text()).expect("own directory");
     fs::rename(aside, dir.join(CONTROL_FILE)).expect("own directory");
 }
 
-/// An event of which little is looked at.
+/// The fields of an event that these tests need.
 #[derive(Debug, Deserialize)]
 pub struct Event {
-    /// Its phase.
+    /// Phase.
     pub ph: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The process.
+    /// Process.
     pub pid: u64,
-    /// The thread.
+    /// Thread.
     pub tid: u64,
-    /// Its time in µs, as it stands there.
+    /// Time in µs, exactly as written.
     #[serde(default)]
     pub ts: Value,
     #[serde(default)]
@@ -66,27 +66,27 @@ pub struct Event {
     args: Option<Box<RawValue>>,
 }
 
-/// A switch that a process told of.
+/// A switch that a process recorded.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
-    /// The process.
+pub struct RecordedSwitch {
+    /// Process.
     pub pid: u64,
-    /// When, in ns of the monotonic clock.
+    /// Time of the switch, in ns of the monotonic clock.
     pub at_ns: u64,
-    /// To what.
+    /// New state.
     pub switch: Switch,
     args: String,
 }
 
-/// All switches told in `dir`, by time.
-pub fn switches(dir: &Path) -> Vec<Told> {
+/// Returns all switches recorded in `dir`, sorted by time.
+pub fn switches(dir: &Path) -> Vec<RecordedSwitch> {
     let events = reader::read_dir_as::<Event>(dir).events.into_iter();
-    let mut told: Vec<Told> = events
+    let mut switches: Vec<RecordedSwitch> = events
         .filter(|event| event.name == Switch::NAME)
         .map(|event| {
             assert_eq!((event.ph.as_str(), event.s.as_str()), ("i", "p"));
             let args = event.args.as_ref().expect("args").get();
-            Told {
+            RecordedSwitch {
                 pid: event.pid,
                 at_ns: ns(&event.ts),
                 switch: serde_json::from_str(args).expect("a switch"),
@@ -94,11 +94,11 @@ pub fn switches(dir: &Path) -> Vec<Told> {
             }
         })
         .collect();
-    told.sort_by_key(|told| told.at_ns);
-    told
+    switches.sort_by_key(|switch| switch.at_ns);
+    switches
 }
 
-/// A time of an event in ns.
+/// Converts the time of an event to ns.
 pub fn ns(us: &Value) -> u64 {
     let text = us.to_string();
     let (us, ns) = text.split_once('.').unwrap_or((&text, "0"));
@@ -107,19 +107,19 @@ pub fn ns(us: &Value) -> u64 {
 }
 
 /// Waits until the fragments contain `count` switches with this cause.
-pub fn wait_for(dir: &Path, cause: SwitchCause, count: usize) -> Vec<Told> {
+pub fn wait_for(dir: &Path, cause: SwitchCause, count: usize) -> Vec<RecordedSwitch> {
     let cause = serde_json::to_string(&cause).expect("the word of a cause");
     wait_for_text(dir, &format!(r#""cause":{cause}"#), count)
 }
 
-/// Stores a control, and waits until `count` processes have recorded that they obeyed it.
-pub fn switch(dir: &Path, control: &Control, count: usize) -> Vec<Told> {
+/// Stores a control and waits until `count` processes have recorded that they obeyed it.
+pub fn switch(dir: &Path, control: &Control, count: usize) -> Vec<RecordedSwitch> {
     store(dir, control);
     wait_for_text(dir, &format!(r#""control":"{}""#, control.id), count)
 }
 
-/// Waits until `count` switches have a text in their args. Fragments are parsed only once they contain the text that often.
-fn wait_for_text(dir: &Path, text: &str, count: usize) -> Vec<Told> {
+/// Waits until the args of `count` switches contain a text. Fragments are only parsed once they contain the text that often.
+fn wait_for_text(dir: &Path, text: &str, count: usize) -> Vec<RecordedSwitch> {
     let start = Instant::now();
     let times = |path: &PathBuf| {
         let bytes = fs::read(path).unwrap_or_default();
@@ -129,13 +129,13 @@ fn wait_for_text(dir: &Path, text: &str, count: usize) -> Vec<Told> {
         assert!(start.elapsed() < DEADLINE, "{text}: {:?}", switches(dir));
         thread::sleep(Duration::from_millis(20));
     }
-    let mut told = switches(dir);
-    told.retain(|told| told.args.contains(text));
-    assert!(told.len() >= count, "{told:?}");
-    told
+    let mut matching = switches(dir);
+    matching.retain(|switch| switch.args.contains(text));
+    assert!(matching.len() >= count, "{matching:?}");
+    matching
 }
 
-/// One reading of the monotonic and the wall clock, in ns.
+/// Returns the monotonic time and the wall time, in ns.
 pub fn anchor() -> (u64, u64) {
     (sa_recorder::now_ns(), now_ns())
 }

@@ -1,11 +1,11 @@
-//! Bounded disk: the segments of a process stay within `SA_PROFILE_MAX_MB`, and wherever a kill interrupts, a segment counts or is reported as lost.
+//! Bounded disk use: a process's segments stay within `SA_PROFILE_MAX_MB`, and after a kill at any moment, each segment is readable or reported as lost.
 
 use crate::{host, victim};
 use e2e::chance::{Chance, rounds};
 use e2e::host_support::{
-    Found, Host, Merged, disk_space, ring_files, scratch, segments, status_kib,
+    Host, HostRecording, Merged, disk_space, ring_files, scratch, segments, status_kib,
 };
-use e2e::ledger::{Lack, Seen, Verdict, autopsy, snapshot};
+use e2e::ledger::{Lack, Readout, Verdict, autopsy, snapshot};
 use e2e::order::Pattern;
 use serde_json::Value;
 use std::fs;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
-/// The least bound there is: four segments.
+/// The smallest possible bound: four segments.
 const BOUND: (&str, &str) = ("SA_PROFILE_MAX_MB", "4");
 const FIRST: (&str, &str) = ("SA_PROFILE_KEEP", "first");
 
@@ -21,7 +21,7 @@ fn bounded(dir: &Path, arguments: &[&str]) -> Host {
     host(dir, arguments).variable(BOUND.0, BOUND.1)
 }
 
-/// The newest segment with its number.
+/// Returns the newest segment and its number.
 fn newest(dir: &Path) -> Option<(u32, PathBuf)> {
     let numbered = segments(dir).into_iter().map(|path| {
         let stem = path.file_stem().unwrap().to_string_lossy();
@@ -31,17 +31,17 @@ fn newest(dir: &Path) -> Option<(u32, PathBuf)> {
     numbered.max()
 }
 
-/// Does something all the time until this many segments were begun.
-fn until_segments(dir: &Path, count: u32, mut look: impl FnMut()) {
+/// Repeats an action until this many segments have been started.
+fn until_segments(dir: &Path, count: u32, mut action: impl FnMut()) {
     let start = Instant::now();
     while newest(dir).is_none_or(|(number, _)| number < count) {
         let is_hanging = start.elapsed() > Duration::from_secs(60);
-        assert!(!is_hanging, "no segment {count}");
-        look();
+        assert!(!is_hanging, "segment {count} was never started");
+        action();
     }
 }
 
-/// The disk space of all segments at one moment: none came or went while it was taken.
+/// Returns the disk space of all segments at one moment, or `None` if segments appeared or disappeared during the measurement.
 fn space(dir: &Path) -> Option<u64> {
     let before = segments(dir);
     let spaces = before.iter().map(|segment| disk_space(segment));
@@ -50,7 +50,7 @@ fn space(dir: &Path) -> Option<u64> {
 }
 
 #[test]
-fn threads_at_full_rate_stay_within_the_bound_and_a_kill_loses_only_whole_segments_that_are_told() {
+fn threads_at_full_rate_stay_within_the_bound_and_a_kill_only_loses_whole_reported_segments() {
     let mut chance = Chance::new();
     let (mut all, mut most, mut samples) = (Verdict::default(), 0, 0);
     for round in 0..rounds(4, 30) {
@@ -82,22 +82,26 @@ fn a_clean_exit_leaves_the_newest_segments_with_their_names_and_no_ring() {
     let _outcome = host.run().quiet();
     assert!(space(dir.path()).unwrap() <= 4 * MIB);
     assert_eq!(ring_files(dir.path()), Vec::<PathBuf>::new());
-    let found = Found::in_dir(dir.path());
+    let found = HostRecording::in_dir(dir.path());
     found.assert_accounted(200_000);
     assert!(found.lost > 100_000 && found.recorded() > 10_000);
     let numbers = found.header_values("segment");
     assert!(numbers.iter().all(|segment| segment != "0"));
     let merged = Merged::newest(dir.path());
     found.assert_merged(&merged);
-    assert_eq!(merged.losses(), 1, "one record tells of all removed");
-    assert_eq!(merged.rows_of("work"), ["host"].into());
-    let settings: Vec<_> = merged.of_name("engine_settings").collect();
+    assert_eq!(
+        merged.losses(),
+        1,
+        "one record reports all removed segments"
+    );
+    assert_eq!(merged.tracks_with("work"), ["host"].into());
+    let settings: Vec<_> = merged.events_named("engine_settings").collect();
     assert!(!settings.is_empty());
-    let is_last = |of: &&Value| of["args"]["max_num_seqs"] == 2;
+    let is_last = |event: &&Value| event["args"]["max_num_seqs"] == 2;
     assert!(settings.iter().all(is_last), "{settings:?}");
 }
 
-/// With a limit on the size of files, the last segment is full at the limit, beyond which the kernel answers with a deadly signal.
+/// Also runs with a limit on file sizes. The last segment ends at that limit, because the kernel would kill the process if it wrote beyond it.
 #[test]
 fn keeping_the_first_stops_at_the_bound_and_counts_the_rest() {
     for (limit, least) in [
@@ -113,7 +117,7 @@ fn keeping_the_first_stops_at_the_bound_and_counts_the_rest() {
         let _outcome = host.variable(FIRST.0, FIRST.1).run().quiet();
         assert!(space(dir.path()).unwrap() <= 5 * MIB);
         assert!(is_limited || ring_files(dir.path()).is_empty());
-        let found = Found::accounted(dir.path(), 100_000);
+        let found = HostRecording::accounted(dir.path(), 100_000);
         let kept = found.recorded();
         assert!(kept > least && found.lost > 1000, "{limit}");
         let is_first = found.work.iter().all(|work| work.args.index < kept);
@@ -122,12 +126,12 @@ fn keeping_the_first_stops_at_the_bound_and_counts_the_rest() {
 }
 
 #[test]
-fn a_host_that_goes_on_after_its_finish_keeps_no_removed_segment() {
+fn a_host_that_continues_after_finish_keeps_no_removed_segment_open() {
     for _ in 0..rounds(2, 18) {
         let dir = scratch();
         let mut host = bounded(dir.path(), &["script"]).start();
         host.ask("spans work 40000, finish");
-        // The helper may be closing one at this moment, which frees its blocks.
+        // The recorder's thread may be closing a segment at this moment, which frees its blocks.
         let end = Instant::now() + Duration::from_secs(10);
         while !removed_but_open(host.pid()).is_empty() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(20));
@@ -143,9 +147,9 @@ fn removed_but_open(pid: u32) -> Vec<PathBuf> {
         .collect()
 }
 
-/// In each round the kill hits another instruction: while an event is recorded or dropped, or while a record of dropped events is written.
+/// In each round the kill hits a different moment: while an event is recorded or dropped, or while a record of dropped events is written.
 #[test]
-fn issue_19_wherever_a_kill_comes_no_event_is_told_twice_or_not_at_all() {
+fn issue_19_after_a_kill_every_event_is_recorded_or_counted_exactly_once() {
     const THREADS: u64 = 4;
     let mut chance = Chance::new();
     let mut lost = 0;
@@ -156,31 +160,31 @@ fn issue_19_wherever_a_kill_comes_no_event_is_told_twice_or_not_at_all() {
         victim.kill();
         let acknowledged: u64 = snapshot(&victim.progress, 4).iter().sum();
         let dir = victim.directory();
-        for (reader, seen) in [
-            ("second reader", Seen::by_second_reader(&dir)),
-            ("merge", Seen::by_merge(&dir)),
-            (
-                "second reader of what is settled",
-                Seen::by_second_reader(&dir),
-            ),
-            ("merge of what is settled", Seen::by_merge(&dir)),
+        for (reader, readout) in [
+            ("oracle", Readout::by_oracle(&dir)),
+            ("merge", Readout::by_merge(&dir)),
+            ("oracle after settling", Readout::by_oracle(&dir)),
+            ("merge after settling", Readout::by_merge(&dir)),
         ] {
-            let told = seen.spans.len() as u64 + seen.told_lost;
+            let accounted = readout.spans.len() as u64 + readout.reported_lost;
             let possible = acknowledged..=acknowledged + THREADS;
-            let (is_right, seed) = (possible.contains(&told), chance.seed);
-            assert!(is_right, "{reader}: {told} of {acknowledged}, seed {seed}");
-            assert_eq!(seen.damage, Vec::<String>::new(), "{reader}");
-            lost += seen.told_lost;
+            let (is_right, seed) = (possible.contains(&accounted), chance.seed);
+            assert!(
+                is_right,
+                "{reader}: {accounted} of {acknowledged}, seed {seed}"
+            );
+            assert_eq!(readout.damage, Vec::<String>::new(), "{reader}");
+            lost += readout.reported_lost;
         }
     }
     assert!(lost > 0);
 }
 
-/// The bound, spans before the removal, what is removed, and how many events may be lost.
+/// Bound, number of spans before the removal, the removal, and range of possible losses.
 type Removal<'a> = (&'a str, u64, &'a dyn Fn(&Path), [u64; 2]);
 
 #[test]
-fn what_somebody_removes_is_told_and_its_count_takes_little_memory() {
+fn removed_files_are_reported_and_counting_them_uses_little_memory() {
     let remove = |path: &Path| fs::remove_file(path).unwrap();
     let remove_all: fn(&Path) = |dir| fs::remove_dir_all(dir).unwrap();
     let newest_one = |dir: &Path| remove(&newest(dir).unwrap().1);
@@ -208,7 +212,7 @@ fn what_somebody_removes_is_told_and_its_count_takes_little_memory() {
         assert!(peak_kib < 32 << 10, "{peak_kib} KiB");
         host.ask("spans later 5000");
         let _outcome = host.end();
-        let found = Found::accounted(dir.path(), before + 10_000);
+        let found = HostRecording::accounted(dir.path(), before + 10_000);
         assert!(
             (least..=most).contains(&found.lost),
             "{before}: {}",

@@ -1,11 +1,11 @@
-//! Recording is switched while processes run: by the control file, at one instant, without a loss, and by nothing that is no control.
+//! Switching recording of running processes with the control file: all processes switch at one instant, nothing is lost, and invalid controls have no effect.
 
 use crate::{HOST, host, listening_script};
 use e2e::host_support::stage::{DEADLINE, Stage, plants, snapshot};
 use e2e::host_support::switch::{
-    Event, Told, anchor, control, ns, store, switch, switches, wait_for,
+    Event, RecordedSwitch, anchor, control, ns, store, switch, switches, wait_for,
 };
-use e2e::host_support::{Found, Live, Merged, is_root, scratch};
+use e2e::host_support::{HostRecording, Live, Merged, is_root, scratch};
 use format_oracle::reader;
 use sa_format::Level;
 use sa_format::control::{Control, Steps, SwitchCause};
@@ -15,17 +15,17 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How far ahead of its store the instant of a switch lies.
+/// Time between storing a control and the instant at which it takes effect.
 const AHEAD: Duration = Duration::from_millis(350);
 const BOTH: [Level; 2] = [Level::E2e, Level::Kernel];
 
-/// Starts one that is paused and obeys, although it is idle, with a single thread.
+/// Starts a paused host with a single thread that obeys controls while it is idle.
 fn paused(dir: &Path, arguments: &[&str]) -> Live {
     let host = host(dir, arguments).variable("SA_PROFILE_THREADS", "1");
     host.variable("SA_PROFILE_START", "paused").start()
 }
 
-/// Starts one that does what it is asked, and waits until it has begun.
+/// Starts a host for commands and waits until it is running.
 fn script(dir: &Path) -> Live {
     let mut host = listening_script(dir);
     host.who();
@@ -47,12 +47,12 @@ fn stop(dir: &Path) -> Control {
 }
 
 fn causes(dir: &Path) -> Vec<SwitchCause> {
-    let told = switches(dir).into_iter();
-    told.map(|told| told.switch.cause).collect()
+    let switches = switches(dir).into_iter();
+    switches.map(|switch| switch.switch.cause).collect()
 }
 
-/// Three processes at full speed, on for two windows of 30 ms: all switch at the instant, and each thread begins at most one span beyond each
-/// window's end. A process that comes when all is over is off, and says why.
+/// Runs three processes at full speed, with recording on for two windows of 30 ms. All of them switch at the instant, and each thread begins at most
+/// one span after the end of each window. A process that starts after the windows is off and records why.
 #[test]
 fn processes_at_full_speed_switch_at_one_instant() {
     const PROCESSES: usize = 3;
@@ -82,7 +82,7 @@ fn processes_at_full_speed_switch_at_one_instant() {
     let mut spans = reader::read_dir_as::<Event>(dir).events;
     assert!(
         !spans.iter().any(|span| span.name == "work"),
-        "not one late"
+        "no late span"
     );
     spans.retain(|span| span.name == "steady");
     assert!(!spans.is_empty());
@@ -96,26 +96,29 @@ fn processes_at_full_speed_switch_at_one_instant() {
     assert!(outside.values().all(|spans| *spans <= 2), "{outside:?}");
     let (monotonic_ns, realtime_ns) = anchor();
     let mut started = switches(dir);
-    started.retain(|told| told.switch.cause == SwitchCause::Start);
-    for told in started {
-        let at_ns = told.at_ns as i64 - monotonic_ns as i64 + realtime_ns as i64;
+    started.retain(|switch| switch.switch.cause == SwitchCause::Start);
+    for switch in started {
+        let at_ns = switch.at_ns as i64 - monotonic_ns as i64 + realtime_ns as i64;
         let late_ns = instants.iter().map(|instant| at_ns - *instant as i64);
         let late_ns = late_ns.min_by_key(|late_ns| late_ns.abs()).unwrap();
         assert!(late_ns > -1_000_000, "{late_ns} ns too early");
     }
 }
 
-/// When each process was on.
+/// Returns the windows in which each process was recording.
 fn windows(dir: &Path) -> BTreeMap<u64, Vec<(u64, u64)>> {
     let mut windows: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
-    for told in switches(dir) {
-        let of_process = windows.entry(told.pid).or_default();
-        match told.switch.cause {
-            SwitchCause::Start => of_process.push((told.at_ns, u64::MAX)),
-            // A process that a busy machine lets run when all is over never starts.
+    for switch in switches(dir) {
+        let process_windows = windows.entry(switch.pid).or_default();
+        match switch.switch.cause {
+            SwitchCause::Start => process_windows.push((switch.at_ns, u64::MAX)),
+            // On a busy machine, a process that only gets to run after the window never starts.
             SwitchCause::For => {
-                if let Some(open) = of_process.last_mut().filter(|window| window.1 == u64::MAX) {
-                    open.1 = told.at_ns;
+                if let Some(open) = process_windows
+                    .last_mut()
+                    .filter(|window| window.1 == u64::MAX)
+                {
+                    open.1 = switch.at_ns;
                 }
             }
             _ => {}
@@ -125,12 +128,12 @@ fn windows(dir: &Path) -> BTreeMap<u64, Vec<(u64, u64)>> {
 }
 
 #[test]
-fn a_paused_process_records_when_started_and_at_the_levels_that_it_is_told() {
+fn a_paused_process_records_when_started_and_only_at_the_selected_levels() {
     let dir = scratch();
     let dir = dir.path();
     let mut host = paused_script(dir);
     host.ask("spans early 10");
-    let found = Found::in_dir(dir);
+    let found = HostRecording::in_dir(dir);
     assert_eq!(found.header_values("levels"), ["[]"]);
     assert_eq!(
         (found.recorded(), &host.who()["enabled"]),
@@ -150,18 +153,21 @@ fn a_paused_process_records_when_started_and_at_the_levels_that_it_is_told() {
     switch(dir, &stop(dir), 1);
     host.ask("spans late 10");
     let _outcome = host.end().quiet();
-    Found::in_dir(dir).assert_exactly(&[("work", 10)]);
+    HostRecording::in_dir(dir).assert_exactly(&[("work", 10)]);
     use SwitchCause::{Level as Levels, Paused, Start, Stop};
     assert_eq!(causes(dir), [Paused, Start, Levels, Stop]);
     let merged = Merged::newest(dir);
-    assert_eq!((merged.named("sa_switch"), merged.damage()), (4, vec![]));
+    assert_eq!(
+        (merged.count_named("sa_switch"), merged.damage()),
+        (4, vec![])
+    );
 }
 
-/// A process with one thread has none of the recorder's own, and looks at the control with its first event in each second. Switched off it gets one, to
-/// be switched on again; where it may have none, a flush looks.
+/// The recorder has no thread of its own in a single-threaded process, so the first event in each second checks the control file. When such a process is
+/// switched off, it gets a thread so that it can be switched on again. If threads are not allowed, a flush checks the file.
 #[test]
 fn issue_19_a_process_without_a_helper_obeys_with_its_events() {
-    for (threads, looks) in [("", "spans late 1"), ("0", "flush")] {
+    for (threads, check) in [("", "spans late 1"), ("0", "flush")] {
         let dir = scratch();
         let host = host(dir.path(), &["script"]);
         let mut host = host.variable("SA_PROFILE_THREADS", threads).start();
@@ -171,10 +177,10 @@ fn issue_19_a_process_without_a_helper_obeys_with_its_events() {
         ask_until(&mut host, "spans before 1", false);
         host.ask("spans late 10");
         store(dir.path(), &start(dir.path()));
-        ask_until(&mut host, looks, true);
+        ask_until(&mut host, check, true);
         host.ask("spans work 10");
         let _outcome = host.end().quiet();
-        let found = Found::in_dir(dir.path());
+        let found = HostRecording::in_dir(dir.path());
         assert_eq!((found.damage.len(), found.lost), (0, 0));
         assert_eq!(found.header_values("levels"), [r#"["e2e","kernel"]"#]);
         let counts = found.counts();
@@ -185,7 +191,7 @@ fn issue_19_a_process_without_a_helper_obeys_with_its_events() {
     }
 }
 
-/// Has a host do something until recording is on, or off.
+/// Repeats a command until recording is on or off.
 fn ask_until(host: &mut Live, line: &str, on: bool) {
     let begun = Instant::now();
     while host.who()["enabled"] != on {
@@ -195,16 +201,16 @@ fn ask_until(host: &mut Live, line: &str, on: bool) {
     }
 }
 
-/// What stands at the name, and is no control of this run by this user, changes nothing and holds nobody up.
+/// Anything under the control's name that is not a control of this run by this user changes nothing and blocks nobody.
 #[test]
-fn whatever_else_stands_there_is_not_obeyed() {
+fn invalid_controls_are_not_obeyed() {
     let stage = Stage::new(HOST);
     let mut host = stage.script();
     host.who();
     let dir = stage.dir();
     let mut spans = 0;
     let mut unharmed = |what: &str| {
-        thread::sleep(Duration::from_millis(300)); // a helper that sleeps long looks four times a second
+        thread::sleep(Duration::from_millis(300)); // an idle recorder thread checks four times a second
         host.ask("spans work 10, flush");
         spans += 10;
         assert_eq!(stage.recorded(), spans, "{what}");
@@ -229,7 +235,7 @@ fn whatever_else_stands_there_is_not_obeyed() {
 }
 
 #[test]
-fn a_start_for_a_number_ends_by_itself_with_events_in_each_process_and_with_steps_in_all() {
+fn a_limited_start_ends_after_events_in_each_process_or_after_steps_in_all() {
     let dir = scratch();
     let dir = dir.path();
     let mut hosts = [paused_script(dir), paused_script(dir)];
@@ -242,9 +248,9 @@ fn a_start_for_a_number_ends_by_itself_with_events_in_each_process_and_with_step
     thread::sleep(Duration::from_millis(600));
     assert_eq!(hosts[0].who()["enabled"], true);
     hosts[0].ask("spans work 100");
-    let told = wait_for(dir, SwitchCause::Events, 1);
-    assert_eq!(told[0].pid, u64::from(hosts[0].pid()));
-    assert_eq!(told[0].switch.control.as_ref(), Some(&bounded.id));
+    let ended = wait_for(dir, SwitchCause::Events, 1);
+    assert_eq!(ended[0].pid, u64::from(hosts[0].pid()));
+    assert_eq!(ended[0].switch.control.as_ref(), Some(&bounded.id));
     let enabled = hosts.each_mut().map(|host| host.who()["enabled"] == true);
     assert_eq!(enabled, [false, true], "each process counts its own");
 
@@ -262,9 +268,9 @@ fn a_start_for_a_number_ends_by_itself_with_events_in_each_process_and_with_step
     thread::sleep(Duration::from_millis(600));
     assert_eq!(hosts[1].who()["enabled"], true, "ten steps are missing");
     hosts[0].ask("steps 1000");
-    let told = wait_for(dir, SwitchCause::Steps, 2);
-    assert_eq!(told[0].switch.control, told[1].switch.control);
-    let apart_ms = told[0].at_ns.abs_diff(told[1].at_ns) / 1_000_000;
+    let ended = wait_for(dir, SwitchCause::Steps, 2);
+    assert_eq!(ended[0].switch.control, ended[1].switch.control);
+    let apart_ms = ended[0].at_ns.abs_diff(ended[1].at_ns) / 1_000_000;
     assert!(apart_ms < 2_000, "{apart_ms} ms");
     let enabled = hosts.each_mut().map(|host| host.who()["enabled"] == true);
     assert_eq!(enabled, [false, false]);
@@ -272,13 +278,13 @@ fn a_start_for_a_number_ends_by_itself_with_events_in_each_process_and_with_step
     let recorded = events.filter(|event| event["name"] == "step").count();
     println!("{recorded} steps recorded for a start of 50");
     assert!((50..1040).contains(&recorded), "{recorded} steps");
-    // The next start is obeyed after the stop that a process stored.
+    // The next start is obeyed even though a process stored a stop in the meantime.
     switch(dir, &start(dir), 2);
     let enabled = hosts.each_mut().map(|host| host.who()["enabled"] == true);
     assert_eq!(enabled, [true, true]);
 }
 
-/// The parent is paused from its start, or was stopped by a control that is gone.
+/// The parent was paused from the start, or was stopped by a control that has been removed.
 #[test]
 fn the_child_of_a_fork_is_switched_too() {
     for is_paused in [true, false] {
@@ -296,29 +302,29 @@ fn the_child_of_a_fork_is_switched_too() {
         }
         let child = parent.ask("fork beside, beside-parent forked");
         thread::sleep(Duration::from_millis(100));
-        let told = switch(dir, &start(dir), 2);
-        let is_childs = |told: &Told| told.pid.to_string() == child;
-        assert!(told.iter().any(is_childs), "{told:?}");
+        let started = switch(dir, &start(dir), 2);
+        let is_childs = |switch: &RecordedSwitch| switch.pid.to_string() == child;
+        assert!(started.iter().any(is_childs), "{started:?}");
         thread::sleep(Duration::from_millis(300));
         let _pid = parent.kill();
         thread::sleep(Duration::from_millis(100));
-        let mut forked = Found::in_dir(dir).work;
+        let mut forked = HostRecording::in_dir(dir).work;
         forked.retain(|work| work.args.label == "forked");
-        assert!(!forked.is_empty(), "nothing of a stopped parent's child");
-        let is_early = |ts: f64| ts * 1000.0 < told[0].at_ns as f64 - 1000.0;
+        assert!(!forked.is_empty(), "no span of the stopped parent's child");
+        let is_early = |ts: f64| ts * 1000.0 < started[0].at_ns as f64 - 1000.0;
         let early = forked.iter().find(|work| is_early(work.ts));
         assert_eq!(early, None, "recorded before");
     }
 }
 
-/// Spans that are open at a stop are kept whole and marked; each end finds its own beginning.
+/// Spans that are open at a stop are recorded whole and marked. Each end matches its own beginning.
 #[test]
 fn open_spans_are_kept_whole_across_a_stop() {
     let dir = scratch();
     let mut host = script(dir.path());
     host.ask("guard, lane, begin across, begin inner, end inner, guard, guard-arg");
     let off = switch(dir.path(), &stop(dir.path()), 1);
-    // Begun while off: not recorded, and no end may take the place of another.
+    // These begin while recording is off, so they are not recorded and their ends must not match other spans.
     host.ask("begin off, guard, lane, lane-end, guard-end, begin off2, end off2, guard-end");
     let on = switch(dir.path(), &start(dir.path()), 1);
     host.ask("begin on, end on, end off, end across, guard-end, lane-end, end nothing");
@@ -329,7 +335,7 @@ fn open_spans_are_kept_whole_across_a_stop() {
     let mut open = recording.events;
     open.retain(|event| event["cat"] == "open");
     open.sort_by_key(|event| ns(&event["ts"]));
-    let seen = open.iter().map(|event| {
+    let shown = open.iter().map(|event| {
         let name = event["name"].as_str().expect("a name");
         format!("{name} {}", event["args"])
     });
@@ -342,7 +348,7 @@ fn open_spans_are_kept_whole_across_a_stop() {
         r#"on {"ended_as":"on"}"#,
         r#"guard {"number":1}"#,
     ];
-    assert_eq!(seen.collect::<Vec<_>>(), expected);
+    assert_eq!(shown.collect::<Vec<_>>(), expected);
     for event in &open[..3] {
         let end = ns(&event["ts"]) + ns(&event["dur"]);
         assert!(end > on[0].at_ns, "cut at the stop: {event}");

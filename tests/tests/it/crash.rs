@@ -1,4 +1,4 @@
-//! However a process ends while its threads record, nothing acknowledged is lost, nothing torn, nothing doubled, and open spans are shown.
+//! A process that ends in any way while its threads record loses nothing acknowledged. No event is torn or duplicated, and open spans are shown.
 
 use crate::{HOST, victim};
 use e2e::chance::{Chance, rounds};
@@ -14,7 +14,7 @@ const THREADS: usize = 4;
 const BOTH: &[Pattern] = &[Pattern::Flat, Pattern::Nested];
 const FLAT: &[Pattern] = &[Pattern::Flat];
 
-/// Waits until the threads have recorded all they were going to.
+/// Waits until the threads have recorded all of their spans.
 fn wait_for_threads(victim: &Victim) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while snapshot(&victim.progress, THREADS)
@@ -26,7 +26,7 @@ fn wait_for_threads(victim: &Victim) {
     }
 }
 
-/// Ends a victim at a random moment, and judges what it left. It never ends by itself, but by SIGTERM.
+/// Ends a victim at a random moment and judges its files. A victim that does not end by itself gets a SIGTERM.
 fn end(ending: Ending, pattern: Pattern, chance: &mut Chance) -> (Verdict, Outcome) {
     let mut victim = Victim::start(HOST, Order::new(THREADS, pattern, ending), &[]);
     victim.wait_ready();
@@ -107,9 +107,9 @@ fn a_kill_at_full_speed_loses_nothing_acknowledged() {
     }
 }
 
-/// Killed while it starts: whatever exists by then is readable, and nothing that was acknowledged is missing.
+/// Kills victims during their start. Existing files are readable, and nothing acknowledged is missing.
 #[test]
-fn a_kill_while_it_starts_loses_nothing_acknowledged() {
+fn a_kill_during_the_start_loses_nothing_acknowledged() {
     let mut chance = Chance::new();
     let (mut all, mut silent) = (Verdict::default(), 0);
     for _ in 0..rounds(8, 60) {
@@ -118,7 +118,7 @@ fn a_kill_while_it_starts_loses_nothing_acknowledged() {
         std::thread::sleep(Duration::from_micros(chance.below(5_000) as u64));
         victim.kill();
         if snapshot(&victim.progress, 1) == [0] {
-            // It had recorded nothing; files that were only half made by then may be reported, but must not trip anybody up.
+            // The victim had recorded nothing. The merge may report incomplete files, but must not fail on them with a panic.
             silent += 1;
             let _ = trace_merge::merge(&Options::new([victim.directory()]));
         } else {

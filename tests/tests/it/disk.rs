@@ -1,15 +1,15 @@
-//! Disks and directories that refuse: the host goes on as ever, losses are counted, and at most one line is said.
+//! Full disks and unusable directories: the host continues as before, losses are counted, and there is at most one line on stderr.
 
 use crate::{HOST, NOBODY, script};
 use e2e::host_support::{
-    Found, Host, Live, Merged, Mount, assert_accounted_or_off, assert_undisturbed, is_root,
+    Host, HostRecording, Live, Merged, Mount, assert_accounted_or_off, assert_undisturbed, is_root,
     make_folder, public_copy, ring_files, scratch, undisturbed,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Fills a file system until it refuses, and leaves about `free_bytes`.
+/// Fills a file system until writes fail, then leaves about `free_bytes` free.
 fn fill(at: &Path, free_bytes: u64) -> PathBuf {
     use std::io::Write;
     let path = at.join("filler");
@@ -24,9 +24,9 @@ fn fill(at: &Path, free_bytes: u64) -> PathBuf {
     path
 }
 
-/// Records on 4 MiB until long after they are full. The report says so, as the disk is left and once more where it has room to settle it.
+/// Records on 4 MiB until long after the disk is full. The report shows the loss, both on the full disk and after it was enlarged so that the run can be settled.
 #[test]
-fn issue_19_a_full_disk_is_told_to_the_event_however_the_host_ends() {
+fn issue_19_a_full_disk_is_reported_to_the_event_however_the_host_ends() {
     const DID: u64 = 60_000;
     let endings: [fn(Live); 3] = [
         |host| {
@@ -46,10 +46,10 @@ fn issue_19_a_full_disk_is_told_to_the_event_however_the_host_ends() {
         end(host);
         for size in ["size=4m", "size=64m"] {
             mount.remount(size);
-            let found = Found::in_dir(&dir);
+            let found = HostRecording::in_dir(&dir);
             found.assert_accounted(DID);
-            let (lost, fitted) = (found.lost, found.recorded());
-            assert!(lost > DID / 3 && fitted > 10_000, "{lost} {fitted}");
+            let (lost, recorded) = (found.lost, found.recorded());
+            assert!(lost > DID / 3 && recorded > 10_000, "{lost} {recorded}");
             let merged = Merged::newest(&dir);
             found.assert_merged(&merged);
             let words = merged.words();
@@ -61,12 +61,12 @@ fn issue_19_a_full_disk_is_told_to_the_event_however_the_host_ends() {
             }
         }
         assert_eq!(ring_files(&dir), Vec::<PathBuf>::new());
-        Found::in_dir(&dir).assert_accounted(DID);
+        HostRecording::in_dir(&dir).assert_accounted(DID);
     }
 }
 
 #[test]
-fn a_disk_that_is_full_for_long_goes_on_recording_when_it_has_space_and_tells_every_loss() {
+fn recording_resumes_when_a_full_disk_has_space_and_every_loss_is_reported() {
     let at = scratch();
     let Some(_mount) = Mount::tmpfs("size=16m", at.path()) else {
         return;
@@ -75,17 +75,17 @@ fn a_disk_that_is_full_for_long_goes_on_recording_when_it_has_space_and_tells_ev
     let mut host = script(&dir);
     host.ask("spans early 1000, flush");
     let filler = fill(at.path(), 0);
-    // As many records of losses as would fill the process's own slot.
+    // There are enough loss records to fill the process's own slot.
     for round in 0..500 {
         host.ask(&format!("spans full-{round} 1000, flush"));
     }
     fs::remove_file(filler).unwrap();
-    // The recorder may wait a second before it tries again.
+    // The recorder may wait for a second before it tries again.
     std::thread::sleep(Duration::from_millis(2500));
     host.ask("spans late 1000");
     let _outcome = host.end().unharmed();
-    let found = Found::accounted(&dir, 502_000);
-    assert!(found.lost > 400_000, "only {} are told", found.lost);
+    let found = HostRecording::accounted(&dir, 502_000);
+    assert!(found.lost > 400_000, "only {} are reported", found.lost);
     let counts = found.counts();
     assert_eq!((counts["early"], counts["late"]), (1000, 1000));
     assert_eq!(ring_files(&dir), Vec::<PathBuf>::new());
@@ -141,7 +141,7 @@ fn an_unusable_path_or_a_read_only_file_system_costs_one_line() {
     if let Some(mount) = &mount {
         mount.remount("ro");
     }
-    // The line names what it is about, where that is short and ours.
+    // The line names the path if that is short and belongs to the test.
     let named = [Some(&file), mount.as_ref().map(|_| &read_only)];
     let named: Vec<&PathBuf> = named.into_iter().flatten().collect();
     let paths = named.iter().map(|path| path.join("below"));

@@ -1,10 +1,10 @@
-//! Settings in the environment: the modes of a recording's files, whatever the umask of its host, and the CPU time of spans.
+//! Settings from the environment: the modes of a recording's files whatever the umask, and the CPU time of spans.
 
 use crate::host;
 use e2e::host_support::{make_folder, mode, scratch};
 use format_oracle::reader::read_dir;
 
-/// Runs a host that dies, so that its ring is still there, and gives the modes of directory, folder, run file, fragment and ring.
+/// Runs a host that is killed, so that its ring remains. Returns the modes of directory, folder, run file, fragment and ring.
 fn modes(umask: &str, asked: &str) -> [u32; 5] {
     let outer = scratch();
     let dir = outer.path().join("run-directory");

@@ -1,17 +1,17 @@
-//! A second user exchanges names of the run directory, or the directory itself, for links all the time while hosts start, clean and end. Nothing outside may change, and no host may hang or
-//! notice.
+//! A second user keeps exchanging names in the run directory, or the directory itself, with links while hosts start, clean up and end. Nothing outside may change, and no host may hang or
+//! behave differently.
 
 use crate::{HOST, host};
 use e2e::chance::rounds;
 use e2e::host_support::stage::{ATTACKER, DEADLINE, Stage, snapshot};
-use e2e::host_support::{Found, is_root, make_folder, public_copy, set_mode};
+use e2e::host_support::{HostRecording, is_root, make_folder, public_copy, set_mode};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Lets the attacker exchange two names all the time while hosts start, end and are killed.
+/// Lets the attacker exchange pairs of names continuously while hosts start, end and are killed.
 fn race(stage: &Stage, at: &Path, pairs: &[(&str, &str)]) {
     let (_copy, program) = public_copy(HOST);
     let stop = stage.root().join("stop").display().to_string();
@@ -43,7 +43,7 @@ fn race(stage: &Stage, at: &Path, pairs: &[(&str, &str)]) {
 }
 
 #[test]
-fn issue_19_an_attacker_who_exchanges_names_in_the_directory_or_it_itself_gets_nothing() {
+fn issue_19_an_attacker_who_exchanges_the_directory_or_names_in_it_gains_nothing() {
     if !is_root() {
         return;
     }
@@ -77,7 +77,7 @@ fn issue_19_a_link_of_another_user_in_the_place_of_the_directory_is_refused() {
     let outside = stage.outside().display().to_string();
     let before = snapshot(&stage.outside());
     stage.attack(&format!("ln -s {outside}/folder link"));
-    // One of the user's own that leads to it is no better; one that leads to a folder is followed.
+    // A link of the user's own that points to that link is refused as well. One that points to a folder is followed.
     symlink("link", stage.dir().join("own-to-link")).unwrap();
     symlink("own", stage.dir().join("own-link")).unwrap();
     make_folder(&stage.dir().join("own"), 0o755);
@@ -88,5 +88,8 @@ fn issue_19_a_link_of_another_user_in_the_place_of_the_directory_is_refused() {
         assert_eq!(refused, !is_followed, "{name}: {outcome:?}");
     }
     assert_eq!(snapshot(&stage.outside()), before);
-    assert_eq!(Found::in_dir(&stage.dir().join("own")).recorded(), 100);
+    assert_eq!(
+        HostRecording::in_dir(&stage.dir().join("own")).recorded(),
+        100
+    );
 }

@@ -1,82 +1,84 @@
-//! Each call that the recorder makes of the C library fails: once, from some time on, or at random. The host's output and exit code stay, and each event is recorded or counted, or one
-//! line says that nothing is recorded.
+//! Every C library call that the recorder makes fails: once, from some call on, or at random. The host's output and exit code do not change. Each event is recorded or counted, or one
+//! line reports that nothing is recorded.
 //!
-//! The calls are made to fail by a preloaded library (`tests/faults`), which does not see what the recorder asks of the kernel by itself.
+//! A preloaded library (`tests/faults`) makes the calls fail. It does not see system calls that bypass the C library.
 
 use crate::host;
 use e2e::chance::{Chance, rounds};
-use e2e::host_support::{Found, Host, Outcome, assert_accounted_or_off, full, library, scratch};
+use e2e::host_support::{
+    Host, HostRecording, Outcome, assert_accounted_or_off, full, library, scratch,
+};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The numbers that a test and the library share: calls, failed calls, and plans that do not hold.
+/// Initial values that a test shares with the library: number of calls, number of failed calls, number of inactive plans.
 const NONE: [u8; 24] = [0; 24];
-/// Half of what is asked for is done.
+/// A failure mode that completes half of the request.
 const SHORT: &str = "short";
 
-/// The calls, each with the ways in which it fails.
+/// Returns the calls, each with its failure modes.
 fn calls() -> Vec<(&'static str, Vec<String>)> {
-    let named = |errors: &[i32]| errors.iter().map(i32::to_string).collect::<Vec<_>>();
-    let cut = |errors: &[i32]| [named(errors), vec![SHORT.to_owned()]].concat();
+    let texts = |errors: &[i32]| errors.iter().map(i32::to_string).collect::<Vec<_>>();
+    let cut = |errors: &[i32]| [texts(errors), vec![SHORT.to_owned()]].concat();
     use libc::*;
     vec![
         ("writev", cut(&[ENOSPC, EINTR, EIO, EAGAIN, EDQUOT])),
         ("write", cut(&[ENOSPC, EINTR, EIO, EAGAIN])),
         ("read", cut(&[EIO, EINTR])),
-        ("open", named(&[ENOSPC, EIO, EMFILE, EACCES, EINTR])),
-        ("mkdir", named(&[ENOSPC, EIO, EACCES])),
-        ("unlinkat", named(&[EIO, EACCES])),
-        ("stat", named(&[EIO, ENOMEM])),
-        ("fstat", named(&[EIO, EBADF])),
-        ("ftruncate", named(&[EIO, ENOSPC, EINTR])),
-        ("fallocate", named(&[ENOSPC, EOPNOTSUPP, EINTR, EIO])),
-        ("fstatfs", named(&[EIO])),
-        ("flock", named(&[EWOULDBLOCK, EINTR, ENOLCK])),
-        ("fchmod", named(&[EPERM, EIO])),
-        ("fcntl", named(&[EMFILE, EINVAL])),
-        ("close", named(&[EIO, EINTR])),
-        ("mmap", named(&[ENOMEM, EAGAIN, EACCES])),
-        ("madvise", named(&[EINVAL, ENOMEM])),
-        ("memfd_create", named(&[EMFILE, ENOMEM])),
-        ("getrlimit", named(&[EPERM])),
-        ("poll", named(&[EINTR])),
-        ("prctl", named(&[EINVAL])),
-        ("pthread_create", named(&[EAGAIN])),
-        ("pthread_key_create", named(&[EAGAIN])),
-        ("getrandom", named(&[EAGAIN, ENOSYS])),
-        ("clock_gettime", named(&[EINVAL, EPERM])),
-        ("readlink", named(&[EACCES])),
-        ("syscall", named(&[EPERM, EIO, EINTR])), // renameat2 and membarrier
+        ("open", texts(&[ENOSPC, EIO, EMFILE, EACCES, EINTR])),
+        ("mkdir", texts(&[ENOSPC, EIO, EACCES])),
+        ("unlinkat", texts(&[EIO, EACCES])),
+        ("stat", texts(&[EIO, ENOMEM])),
+        ("fstat", texts(&[EIO, EBADF])),
+        ("ftruncate", texts(&[EIO, ENOSPC, EINTR])),
+        ("fallocate", texts(&[ENOSPC, EOPNOTSUPP, EINTR, EIO])),
+        ("fstatfs", texts(&[EIO])),
+        ("flock", texts(&[EWOULDBLOCK, EINTR, ENOLCK])),
+        ("fchmod", texts(&[EPERM, EIO])),
+        ("fcntl", texts(&[EMFILE, EINVAL])),
+        ("close", texts(&[EIO, EINTR])),
+        ("mmap", texts(&[ENOMEM, EAGAIN, EACCES])),
+        ("madvise", texts(&[EINVAL, ENOMEM])),
+        ("memfd_create", texts(&[EMFILE, ENOMEM])),
+        ("getrlimit", texts(&[EPERM])),
+        ("poll", texts(&[EINTR])),
+        ("prctl", texts(&[EINVAL])),
+        ("pthread_create", texts(&[EAGAIN])),
+        ("pthread_key_create", texts(&[EAGAIN])),
+        ("getrandom", texts(&[EAGAIN, ENOSYS])),
+        ("clock_gettime", texts(&[EINVAL, EPERM])),
+        ("readlink", texts(&[EACCES])),
+        ("syscall", texts(&[EPERM, EIO, EINTR])), // renameat2 and membarrier
     ]
 }
 
-/// Makes calls of a host fail as planned. The library counts them in the file `told`.
-pub(crate) fn with_faults(host: Host, plans: &str, told: &Path) -> Host {
-    fs::write(told, NONE).expect("own directory");
+/// Makes a host's calls fail as planned. The library counts them in the file `counts`.
+pub(crate) fn with_faults(host: Host, plans: &str, counts: &Path) -> Host {
+    fs::write(counts, NONE).expect("own directory");
     host.variable("LD_PRELOAD", library("libfaults.so"))
         .variable("SA_TEST_FAULTS", plans)
-        .variable("SA_TEST_FAULTS_TOLD", told)
+        .variable("SA_TEST_FAULTS_TOLD", counts)
 }
 
-/// Runs a host whose calls fail as planned; how often they were made, and how often they failed.
+/// Runs a host whose calls fail as planned. Returns its outcome, the number of calls and the number of failures.
 fn run(dir: &Path, plans: &str, mode: &str) -> (Outcome, u64, u64) {
-    let told = dir.join("told");
+    let counts = dir.join("counts");
     let host = host(&dir.join("run"), &["--lazy", "script"]);
-    let mut host = with_faults(host, plans, &told).start();
-    host.tell(&format!("init, {mode}"));
+    let mut host = with_faults(host, plans, &counts).start();
+    host.send(&format!("init, {mode}"));
     let outcome = host.end();
-    let numbers = fs::read(&told).expect("own file");
+    let numbers = fs::read(&counts).expect("own file");
     let number = |at: usize| u64::from_ne_bytes(*numbers[at..].first_chunk().expect("bytes"));
     (outcome, number(0), number(8))
 }
 
-/// Runs it, and asserts that nobody noticed and nothing is missing without a word; how many calls failed.
+/// Runs such a host. Asserts that it behaves normally and that nothing is missing without being counted. Returns the number of failed calls.
 fn assert_unharmed(plans: &str, spans: u64) -> u64 {
-    assert_unharmed_by(plans, &format!("spans work {spans}"), spans)
+    assert_command_unharmed(plans, &format!("spans work {spans}"), spans)
 }
 
-fn assert_unharmed_by(plans: &str, mode: &str, spans: u64) -> u64 {
+fn assert_command_unharmed(plans: &str, mode: &str, spans: u64) -> u64 {
     let dir = scratch();
     let (outcome, _, failed) = run(dir.path(), plans, mode);
     println!("{plans}: {failed} failed; {}", outcome.stderr.trim_end());
@@ -86,19 +88,19 @@ fn assert_unharmed_by(plans: &str, mode: &str, spans: u64) -> u64 {
     failed
 }
 
-/// How often each of the calls is made.
-fn made(call: &str) -> u64 {
+/// Returns the number of times that the recorder makes a call.
+fn call_count(call: &str) -> u64 {
     let dir = scratch();
     let plan = format!("{call}=0@1");
     run(dir.path(), &plan, "spans work 4000").1
 }
 
-/// The first call, the last, and one between; all with `SA_PROFILE_FULL`, and in all ways.
+/// Fails the first call, the last, and one in between, in one way each. With `SA_PROFILE_FULL`, fails more calls in all ways.
 #[test]
 fn each_call_fails_once() {
     let mut failed = 0;
     for (call, ways) in calls() {
-        let made = made(call);
+        let made = call_count(call);
         let chosen: BTreeSet<u64> = match full() {
             true => (1..=made.min(60)).collect(),
             false => [1, made / 2, made].into(),
@@ -122,7 +124,7 @@ fn each_call_fails_once() {
 }
 
 #[test]
-fn each_call_fails_from_some_time_on() {
+fn each_call_fails_from_some_call_on() {
     let mut failed = 0;
     for (call, ways) in calls() {
         for way in &ways {
@@ -131,16 +133,16 @@ fn each_call_fails_from_some_time_on() {
             }
         }
     }
-    println!("FAULTS from some time on: {failed} calls failed");
+    println!("FAULTS from some call on: {failed} calls failed");
     assert!(failed >= 100, "{failed} calls failed");
 }
 
-/// Time seems to be 0 now and then, also for the recorder's own thread, which comes with the second of the host's.
+/// Some readings of the clock are 0, including those of the recorder's own thread, which exists because the host has two threads.
 #[test]
-fn a_clock_that_is_refused_now_and_then_disturbs_nobody() {
+fn a_clock_that_sometimes_fails_disturbs_nothing() {
     let failed = (0..6).map(|seed| {
         let plan = format!("clock_gettime=22%4:{seed}");
-        assert_unharmed_by(&plan, "threads 2 20000", 40_000)
+        assert_command_unharmed(&plan, "threads 2 20000", 40_000)
     });
     println!("FAULTS of the clock: {} calls failed", failed.sum::<u64>());
 }
@@ -152,14 +154,14 @@ fn calls_fail_at_random() {
     for _ in 0..rounds(16, 300) {
         let mut plans = Vec::new();
         for (call, ways) in calls() {
-            // Where stderr cannot be asked whether it has room, nothing is said there.
+            // If `poll` cannot check whether stderr accepts data, no line is written.
             if call != "poll" && chance.below(2) == 0 {
                 let (way, seed) = (&ways[chance.below(ways.len())], chance.below(1 << 20));
                 let many = [3, 10, 40][chance.below(3)];
                 plans.push(format!("{call}={way}%{many}:{seed}"));
             }
         }
-        // Part of a block that can neither be finished nor taken back is damage, and is there beside the word that the block is lost.
+        // A partial block that can neither be completed nor removed is damage, in addition to the report of its loss.
         if plans.iter().any(|plan| plan.starts_with("writev=short")) {
             plans.retain(|plan| !plan.starts_with("ftruncate"));
         }
@@ -172,9 +174,9 @@ fn calls_fail_at_random() {
     assert!(failed >= 16, "{failed} calls failed");
 }
 
-/// Where the ring's file has no room, events wait in memory. The end of the process has to write them, whatever the clock says then.
+/// If the ring's file has no space, events wait in memory. They must be written at the end of the process, whatever the clock returns.
 #[test]
-fn a_clock_that_is_refused_at_the_end_loses_nothing() {
+fn a_clock_that_fails_at_the_end_loses_nothing() {
     let failed = (0..rounds(6, 40)).map(|seed| {
         let plans = format!("fallocate=28%3:159194,clock_gettime=1%3:{seed}");
         assert_unharmed(&plans, 12_000)
@@ -182,11 +184,11 @@ fn a_clock_that_is_refused_at_the_end_loses_nothing() {
     println!("FAULTS at the end: {} calls failed", failed.sum::<u64>());
 }
 
-/// The ring lies in memory here, as on a remote file system: what the last write does not take has no other place.
+/// The ring is in memory here, as on a remote file system, so events that the last write does not accept have no other copy.
 #[test]
-fn issue_19_a_last_write_that_fails_is_made_again() {
+fn issue_19_a_failed_last_write_is_repeated() {
     for call in ["writev", "fstat"] {
-        let made = made(call);
+        let made = call_count(call);
         for number in made.saturating_sub(6)..=made {
             assert_unharmed(&format!("fstatfs=5@1+,{call}=5@{number}"), 4000);
         }
@@ -194,14 +196,14 @@ fn issue_19_a_last_write_that_fails_is_made_again() {
 }
 
 #[test]
-fn issue_19_what_no_file_can_tell_is_said() {
+fn issue_19_losses_that_no_file_can_report_are_printed() {
     const SPANS: u64 = 4000;
-    let from = made("writev").saturating_sub(3);
+    let from = call_count("writev").saturating_sub(3);
     let dir = scratch();
     let plans = format!("fstatfs=5@1+,writev=28@{from}+");
     let (outcome, _, failed) = run(dir.path(), &plans, "spans work 4000");
     assert!(failed > 1, "{failed} calls failed");
-    let found = Found::in_dir(&dir.path().join("run"));
+    let found = HostRecording::in_dir(&dir.path().join("run"));
     let lost = SPANS - found.recorded();
     let said = format!("sa-profile: {lost} events of process ");
     assert!(outcome.stderr.starts_with(&said), "{lost}: {outcome:?}");

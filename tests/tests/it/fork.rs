@@ -1,8 +1,8 @@
-//! fork, exec, spawn and daemons: every span is found once, under the pid that recorded it, and the host never notices.
+//! fork, exec, spawn and daemons: every span appears once, under the pid that recorded it, and the host is not disturbed.
 
 use crate::{NOBODY, host, script};
 use e2e::chance::rounds;
-use e2e::host_support::{Found, Host, Merged, is_root, make_folder, scratch, set_mode};
+use e2e::host_support::{Host, HostRecording, Merged, is_root, make_folder, scratch, set_mode};
 use format_oracle::reader::read_dir;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 #[test]
-fn fork_without_exec_keeps_every_span_however_the_child_ends_and_from_the_first_one_on() {
+fn fork_without_exec_keeps_every_span_from_the_first_one_on_however_the_child_ends() {
     for (options, ending, count) in [
         (&[][..], "", 5000),
         (&[], ", exit", 5000),
@@ -22,7 +22,7 @@ fn fork_without_exec_keeps_every_span_however_the_child_ends_and_from_the_first_
         host.ask(&format!("fork, spans child {count}{ending}"));
         host.ask(&format!("spans after {count}"));
         let outcome = host.end().quiet();
-        let found = Found::in_dir(dir.path());
+        let found = HostRecording::in_dir(dir.path());
         found.assert_exactly(&[("before", count), ("child", count), ("after", count)]);
         assert_eq!(found.pids("before"), BTreeSet::from([outcome.pid]));
         assert_eq!(found.pids("after"), BTreeSet::from([outcome.pid]));
@@ -43,7 +43,7 @@ fn fork_while_four_threads_record_never_hangs_and_every_child_records() {
     let outcome = host.deadline(Duration::from_secs(300)).run().quiet();
     let counts = outcome.stdout.lines().next().unwrap();
     let counts: Vec<u64> = serde_json::from_str(counts).unwrap();
-    let found = Found::in_dir(dir.path());
+    let found = HostRecording::in_dir(dir.path());
     let counts = counts.into_iter().enumerate();
     let threads = counts.map(|(number, count)| (format!("thread-{number}"), count));
     let expected: BTreeMap<_, _> = threads.chain([("forked".to_owned(), forks)]).collect();
@@ -64,27 +64,27 @@ fn spans_open_at_the_fork_end_in_the_parent_only() {
     host.ask("fork, spans leaver 3");
     host.ask(ends);
     let outcome = host.end().quiet();
-    let found = Found::in_dir(dir.path());
+    let found = HostRecording::in_dir(dir.path());
     found.assert_exactly(&[("ended", 3), ("ender", 3), ("leaver", 3)]);
     assert_eq!(found.unfinished, Vec::<serde_json::Value>::new());
     let mut open = read_dir(dir.path()).events;
     open.retain(|event| event["cat"] == "open");
-    let seen = open
+    let recorded = open
         .iter()
         .map(|event| (event["name"].as_str(), event["pid"].as_u64()));
     let expected = ["begun", "guard", "lane"].map(|name| (Some(name), Some(outcome.pid.into())));
     assert_eq!(open.len(), 3);
-    assert_eq!(seen.collect::<BTreeSet<_>>(), expected.into());
+    assert_eq!(recorded.collect::<BTreeSet<_>>(), expected.into());
 }
 
 #[test]
-fn exec_goes_on_as_the_same_process_in_a_second_fragment() {
+fn exec_continues_the_process_in_a_second_fragment() {
     let dir = scratch();
     let mut host = script(dir.path());
     host.ask("spans before 3000, process-name before-exec, guard");
-    host.tell("exec spans after 3000");
+    host.send("exec spans after 3000");
     let outcome = host.end().quiet();
-    let found = Found::in_dir(dir.path());
+    let found = HostRecording::in_dir(dir.path());
     found.assert_exactly(&[("before", 3000), ("after", 3000)]);
     assert_eq!(found.pids("before"), BTreeSet::from([outcome.pid]));
     assert_eq!(found.pids("after"), BTreeSet::from([outcome.pid]));
@@ -97,7 +97,7 @@ fn exec_goes_on_as_the_same_process_in_a_second_fragment() {
     assert_eq!((merged.spans(), merged.processes()), (6000, 1));
 }
 
-/// Waits until a process that nobody here can wait for has ended; returns how much CPU time it has used while it was idle.
+/// Waits until a process that is not a child of the test has ended. Returns the CPU time that it used while idle.
 fn wait_for_end(file: &Path) -> u64 {
     let start = Instant::now();
     loop {
@@ -130,16 +130,16 @@ fn a_daemon_that_closes_every_descriptor_keeps_its_data_and_its_spans() {
     let data = fs::read_to_string(&file).unwrap();
     assert_eq!(data, lines.collect::<String>(), "the host's own data");
     let rounds = (0..ROUNDS).map(|round| (format!("daemon-{round}"), 100));
-    let whole = ["before", "between"].map(|label| (label.to_owned(), 4000));
-    let found = Found::in_dir(dir.path());
-    assert_eq!(found.counts(), rounds.chain(whole).collect());
+    let others = ["before", "between"].map(|label| (label.to_owned(), 4000));
+    let found = HostRecording::in_dir(dir.path());
+    assert_eq!(found.counts(), rounds.chain(others).collect());
     found.assert_accounted(4000 * 3);
     found.assert_own_pids();
-    // Of 1500 ms in which the host did nothing.
+    // This is out of 1,500 ms in which the host did nothing.
     assert!(cpu_ms < 500, "the recorder used {cpu_ms} ms of CPU");
 }
 
-/// Asserts that the trace says how many processes are missing, why, and what to do.
+/// Asserts that the report states how many processes are missing, why, and what to do.
 fn assert_refused(dir: &Path) {
     let merged = Merged::newest(dir);
     assert_eq!(merged.refused(), 2, "the child and the grandchild");
@@ -153,16 +153,16 @@ fn assert_refused(dir: &Path) {
     ] {
         assert!(sentence.contains(part), "{part} in {sentence}");
     }
-    let mut losses = merged.of_name("sa_loss");
-    let told = losses.find(|event| event["args"]["cause"] == "children_refused");
-    let args = &told.expect("the trace shows it")["args"];
+    let mut losses = merged.events_named("sa_loss");
+    let refused = losses.find(|event| event["args"]["cause"] == "children_refused");
+    let args = &refused.expect("the trace shows it")["args"];
     let numbers = (&args["processes"], &args["errno"]);
     assert_eq!(numbers, (&2.into(), &13.into()));
 }
 
-/// A daemon whose child, and a child of that, give up their rights after the directory was made, as nginx's workers do.
+/// A daemon's child and grandchild give up their rights after the directory was created, like nginx's workers do.
 #[test]
-fn issue_19_children_without_rights_are_counted_and_record_where_the_remedy_was_taken() {
+fn issue_19_children_without_rights_are_counted_and_can_record_with_the_suggested_mode() {
     const COUNT: u64 = 500;
     if !is_root() {
         return;
@@ -183,13 +183,13 @@ fn issue_19_children_without_rights_are_counted_and_record_where_the_remedy_was_
     let said = outcome.one_line();
     let names_remedy = said.contains("user 65534") && said.contains("SA_PROFILE_MODE=0660");
     assert!(names_remedy, "{said}");
-    Found::in_dir(dir.path()).assert_exactly(&[("after", COUNT), ("before", COUNT)]);
+    HostRecording::in_dir(dir.path()).assert_exactly(&[("after", COUNT), ("before", COUNT)]);
     assert_refused(dir.path());
 
     let dir = scratch();
     daemon(host(dir.path(), &["script"])).kill();
-    Found::in_dir(dir.path()).assert_exactly(&[("before", COUNT)]);
-    assert_refused(dir.path()); // and settles it
+    HostRecording::in_dir(dir.path()).assert_exactly(&[("before", COUNT)]);
+    assert_refused(dir.path()); // settles the run
     assert_refused(dir.path());
 
     let place = scratch();
@@ -202,7 +202,7 @@ fn issue_19_children_without_rights_are_counted_and_record_where_the_remedy_was_
     host.ask(&format!("spans after {COUNT}"));
     let _outcome = host.end().quiet();
     let labels = ["after", "before", "child", "grandchild"];
-    Found::in_dir(&dir).assert_exactly(&labels.map(|label| (label, COUNT)));
+    HostRecording::in_dir(&dir).assert_exactly(&labels.map(|label| (label, COUNT)));
     assert_eq!(Merged::newest(&dir).refused(), 0);
 }
 
@@ -224,21 +224,21 @@ fn issue_47_a_forked_child_is_named_after_its_parent() {
             "{way}, spans child 3, {way}, {again}, spans grandchild 3"
         ));
         let outcome = host.end().quiet();
-        let found = Found::in_dir(dir.path());
+        let found = HostRecording::in_dir(dir.path());
         found.assert_exactly(&[("parent", 3), ("child", 3), ("grandchild", 3)]);
         let mut expected_names = BTreeSet::from([(outcome.pid.into(), expected.to_owned())]);
         for pid in found.pids("child").union(&found.pids("grandchild")) {
             expected_names.insert((u64::from(*pid), format!("{expected} fork {pid}")));
         }
         let merged = Merged::newest(dir.path());
-        let names = merged.of_name("process_name").map(|event| {
+        let names = merged.events_named("process_name").map(|event| {
             let name = event["args"]["name"].as_str().unwrap().to_owned();
             (event["pid"].as_u64().unwrap(), name)
         });
         assert_eq!(names.collect::<BTreeSet<_>>(), expected_names, "{way}");
-        let mut told = read_dir(dir.path()).events;
-        told.retain(|event| event["name"] == "process_name");
-        let is_told = usize::from(!own.is_empty());
-        assert!(told.len() <= is_told, "no event of theirs");
+        let mut name_events = read_dir(dir.path()).events;
+        name_events.retain(|event| event["name"] == "process_name");
+        let most = usize::from(!own.is_empty());
+        assert!(name_events.len() <= most, "the children record no name");
     }
 }

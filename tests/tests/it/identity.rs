@@ -1,7 +1,7 @@
-//! Which fragments belong to one process: pid and time namespaces, reused pids, two recorders in one process.
+//! Fragments are assigned to the right process despite pid and time namespaces, reused pids, and two recorders in one process.
 
 use crate::{HOST, script};
-use e2e::host_support::{Found, Host, Live, Merged, is_root, scratch, works};
+use e2e::host_support::{Host, HostRecording, Live, Merged, is_root, scratch, works};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -43,7 +43,7 @@ fn processes_of_several_pid_namespaces_share_a_directory() {
     for live in [first, second, outside] {
         let _outcome = live.end().quiet();
     }
-    let found = Found::in_dir(dir.path());
+    let found = HostRecording::in_dir(dir.path());
     assert_eq!((found.recorded(), found.lost), (4400, 0));
     let inner = found.headers.iter().filter(|header| header["pid"] == 1);
     let inner: BTreeSet<_> = inner.map(|header| header["pid_ns"].to_string()).collect();
@@ -53,13 +53,13 @@ fn processes_of_several_pid_namespaces_share_a_directory() {
 }
 
 #[test]
-fn two_time_namespaces_share_one_time_axis_and_who_lives_in_one_is_not_taken_for_dead() {
+fn two_time_namespaces_share_one_time_axis_and_their_processes_count_as_alive() {
     if !works(&[OTHER_TIME, &["true"]].concat()) {
         return;
     }
     let dir = scratch();
     let mut outer = script(dir.path());
-    assert_eq!(outer.who()["main"], true); // before the other could be
+    assert_eq!(outer.who()["main"], true); // before the other host can become main
     let mut shifted = script_below(OTHER_TIME, dir.path());
     let start = Instant::now();
     for turn in (0..40).step_by(2) {
@@ -72,10 +72,10 @@ fn two_time_namespaces_share_one_time_axis_and_who_lives_in_one_is_not_taken_for
     shifted.ask("flush");
     let merged = Merged::newest(dir.path());
     assert_eq!((merged.spans(), merged.processes()), (40, 2));
-    let mut work: Vec<_> = merged.of_name("work").collect();
+    let mut work: Vec<_> = merged.events_named("work").collect();
     work.sort_by_key(|span| span["args"]["label"].to_string());
     let times: Vec<f64> = work.iter().filter_map(|span| span["ts"].as_f64()).collect();
-    assert!(times.is_sorted(), "they took turns: {times:?}");
+    assert!(times.is_sorted(), "the spans alternate: {times:?}");
     let axis_us = times[39] - times[0];
     assert!(axis_us <= took.as_secs_f64() * 1e6, "longer than the test");
     outer.kill();
@@ -86,7 +86,7 @@ fn two_time_namespaces_share_one_time_axis_and_who_lives_in_one_is_not_taken_for
 }
 
 #[test]
-fn without_proc_a_live_main_is_joined_and_nothing_of_it_moved() {
+fn without_proc_a_live_main_is_joined_and_its_files_are_not_moved() {
     if !is_root() || !works(&["unshare", "--mount", "true"]) {
         return;
     }
@@ -97,9 +97,9 @@ fn without_proc_a_live_main_is_joined_and_nothing_of_it_moved() {
     let mut first = start();
     first.ask("spans first 100");
     let (mut second, mut third) = (start(), start());
-    let says = [first.who(), second.who(), third.who()];
-    let mains = says.each_ref().map(|says| says["main"] == true);
-    assert_eq!(mains, [true, false, false], "{says:?}");
+    let states = [first.who(), second.who(), third.who()];
+    let mains = states.each_ref().map(|states| states["main"] == true);
+    assert_eq!(mains, [true, false, false], "{states:?}");
     for (live, label) in [(&mut second, "second"), (&mut third, "third")] {
         live.ask(&format!("spans {label} 100"));
     }
@@ -108,5 +108,5 @@ fn without_proc_a_live_main_is_joined_and_nothing_of_it_moved() {
         let _outcome = live.end().quiet();
     }
     let labels = ["first", "later", "second", "third"];
-    Found::in_dir(dir.path()).assert_exactly(&labels.map(|label| (label, 100)));
+    HostRecording::in_dir(dir.path()).assert_exactly(&labels.map(|label| (label, 100)));
 }

@@ -1,4 +1,4 @@
-//! Spans of tasks in the merged trace: none is lost, and nothing overlaps on a row without nesting, whoever ends first.
+//! Spans of tasks in the merged trace: none is lost, and spans on a track never overlap without nesting, whichever ends first.
 
 use crate::host;
 use e2e::chance::rounds;
@@ -7,7 +7,7 @@ use format_oracle::reader::read_dir;
 use serde_json::{Value, json};
 use trace_merge::check::{Rule, check};
 
-/// Asserts that no two spans overlap on a row unless one is inside the other.
+/// Asserts that spans on the same track only overlap if one contains the other.
 fn assert_nested(merged: &Merged) {
     let (folder, trace) = (scratch(), json!({"traceEvents": merged.events()}));
     let path = folder.path().join("trace.json");
@@ -18,7 +18,7 @@ fn assert_nested(merged: &Merged) {
 }
 
 #[test]
-fn spans_of_tasks_nest_whatever_ends_first() {
+fn spans_of_tasks_nest_whichever_ends_first() {
     for threads in ["1", "4"] {
         let dir = scratch();
         let spans = rounds(1000, 3000);
@@ -30,36 +30,36 @@ fn spans_of_tasks_nest_whatever_ends_first() {
         let merged = Merged::newest(dir.path());
         assert_nested(&merged);
         assert_eq!(merged.spans(), 7 * spans as u64);
-        assert!(merged.rows() >= 7, "{} rows", merged.rows());
+        assert!(merged.tracks() >= 7, "{} tracks", merged.tracks());
         for task in 0..7 {
             assert_eq!(merged.count(&format!("task {task}")), spans as u64);
         }
-        // Lanes change hands, so that a row has the name of its last task; but it has one.
-        let names = merged.rows_of("task 3");
+        // Tasks share lanes one after the other, so a track has the name of its last task.
+        let names = merged.tracks_with("task 3");
         let are_named = names.iter().all(|name| name.starts_with("Task-"));
         assert!(!names.is_empty() && are_named, "{names:?}");
     }
 }
 
-/// What is open at a kill or at the end of recording, as name and row, with the rows numbered in their order.
+/// Returns the name and track of each span that is open at a kill or at the end of recording. Tracks are numbered in the order of their first span.
 fn unfinished(events: &[Value]) -> Vec<(&str, usize)> {
-    let mut rows: Vec<&Value> = Vec::new();
+    let mut tracks: Vec<&Value> = Vec::new();
     let begun = events.iter().filter(|event| event["ph"] == "B");
     let named = begun.map(|event| {
-        if !rows.contains(&&event["tid"]) {
-            rows.push(&event["tid"]);
+        if !tracks.contains(&&event["tid"]) {
+            tracks.push(&event["tid"]);
         }
-        let row = rows.iter().position(|row| **row == event["tid"]);
+        let track = tracks.iter().position(|track| **track == event["tid"]);
         (
             event["name"].as_str().expect("a name"),
-            row.expect("it is there"),
+            track.expect("it is there"),
         )
     });
     named.collect()
 }
 
 #[test]
-fn what_is_open_is_shown_within_what_it_lies_in() {
+fn open_spans_are_shown_inside_their_parents() {
     for ending in ["die", "finish"] {
         let dir = scratch();
         let outcome = host(dir.path(), &["open-lanes,", ending]).run();
@@ -72,24 +72,24 @@ fn what_is_open_is_shown_within_what_it_lies_in() {
         ];
         if ending == "die" {
             let _killed = outcome.was_killed();
-            let second = read_dir(dir.path()).unfinished;
-            assert_eq!(unfinished(&second), expected, "the second reader");
+            let read = read_dir(dir.path()).unfinished;
+            assert_eq!(unfinished(&read), expected, "the oracle");
         }
         let merged = Merged::newest(dir.path());
         assert_eq!(unfinished(merged.events()), expected, "{ending}");
-        let of = |name| &merged.event(name)["tid"];
-        assert_eq!((of("done"), merged.damage()), (of("outer"), vec![]));
+        let track = |name| &merged.event(name)["tid"];
+        assert_eq!((track("done"), merged.damage()), (track("outer"), vec![]));
         let named = [("inner", 1), ("after", 3), ("orphan", 2)];
         let known = if ending == "finish" { 3 } else { 2 };
         for (name, task) in &named[..known] {
-            let row = format!("Task-{task} (async)");
-            assert_eq!(merged.rows_of(name), [row.as_str()].into());
+            let expected_track = format!("Task-{task} (async)");
+            assert_eq!(merged.tracks_with(name), [expected_track.as_str()].into());
         }
     }
 }
 
 #[test]
-fn names_of_rows_outlive_the_segments_they_were_told_in() {
+fn track_names_outlive_the_segments_that_contain_them() {
     let dir = scratch();
     let host = host(dir.path(), &["named-lanes", "60000"]);
     let outcome = host.variable("SA_PROFILE_MAX_MB", "4").run();
@@ -97,6 +97,6 @@ fn names_of_rows_outlive_the_segments_they_were_told_in() {
     let merged = Merged::newest(dir.path());
     assert!(merged.lost() > 10_000, "segments were removed");
     assert_nested(&merged);
-    assert_eq!(merged.rows_of("kept"), ["Task-kept (async)"].into());
-    assert_eq!(merged.rows_of("unnamed"), ["async 1"].into());
+    assert_eq!(merged.tracks_with("kept"), ["Task-kept (async)"].into());
+    assert_eq!(merged.tracks_with("unnamed"), ["async 1"].into());
 }

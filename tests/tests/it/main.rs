@@ -3,7 +3,7 @@
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
     clippy::print_stdout,
-    reason = "a test says what it found, and fails where it stands; times fit"
+    reason = "tests print their results and may panic; times fit"
 )]
 
 use e2e::host_support::{Host, Live};
@@ -45,26 +45,26 @@ mod tracks;
 mod window;
 
 const HOST: &str = env!("CARGO_BIN_EXE_host");
-/// A user without any rights of its own.
+/// A user without any special rights.
 const NOBODY: u32 = 65534;
 
-/// Prepares a host that does one thing and records into a directory.
+/// Prepares a host that executes one command and records into a directory.
 fn host(dir: &Path, arguments: &[&str]) -> Host {
     Host::new(HOST).arguments(arguments).recorded_in(dir)
 }
 
-/// Starts a host that does what it is asked, line by line.
+/// Starts a host that executes commands line by line.
 fn script(dir: &Path) -> Live {
     host(dir, &["script"]).start()
 }
 
-/// Starts one that obeys controls although it is idle.
+/// Starts a host for commands that obeys controls while it is idle.
 fn listening_script(dir: &Path) -> Live {
     let host = host(dir, &["script"]);
     host.variable("SA_PROFILE_THREADS", "1").start()
 }
 
-/// Starts a victim that goes on recording, and waits until all of its threads do.
+/// Starts a victim that keeps recording, and waits until all of its threads do.
 fn victim(threads: usize, pattern: Pattern, variables: &[(&str, &str)]) -> Victim {
     let order = Order::new(threads, pattern, Ending::Never);
     let victim = Victim::start(HOST, order, variables);

@@ -1,15 +1,15 @@
-//! A limit on memory, as containers have one: what the rings take of it, and that recording goes on when there is little.
+//! Memory limits as in containers: how much of the limit the rings use, and recording with little memory.
 
 use crate::HOST;
-use e2e::host_support::{Found, Host, MemoryGroup, ring_files, scratch, segment_bytes};
+use e2e::host_support::{Host, HostRecording, MemoryGroup, ring_files, scratch, segment_bytes};
 use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Nothing takes this long unless it hangs.
+/// Deadline for anything in these tests. Only a hang takes this long.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// Threads that record: more than get a large ring.
+/// Number of recording threads, more than can get a large ring.
 const THREADS: u64 = 40;
 
 fn host_in(group: &MemoryGroup, dir: &Path, arguments: &[&str]) -> Host {
@@ -24,18 +24,18 @@ fn privileged_a_small_memory_limit_kills_nobody_and_everything_is_counted() {
         return;
     };
     let dir = scratch();
-    // Twice the limit passes through the page cache.
+    // The spans amount to twice the limit, all written through the page cache.
     let arguments = ["threads", &THREADS.to_string(), "12000"];
     let _outcome = host_in(&group, dir.path(), &arguments).run().quiet();
     let written = segment_bytes(dir.path());
-    let found = Found::accounted(dir.path(), THREADS * 12_000);
+    let found = HostRecording::accounted(dir.path(), THREADS * 12_000);
     println!("MEMORY written_bytes={written} lost={}", found.lost);
     let is_filled = found.lost > 0 || written > 48 << 20;
     assert!(is_filled, "{written} bytes do not fill the group");
 }
 
 #[test]
-fn privileged_the_rings_take_as_much_of_the_limit_as_is_documented() {
+fn privileged_the_rings_use_as_much_of_the_limit_as_documented() {
     let Some(group) = MemoryGroup::limited(1 << 30) else {
         return;
     };
@@ -44,7 +44,7 @@ fn privileged_the_rings_take_as_much_of_the_limit_as_is_documented() {
     let start = Instant::now();
     // docs/containers.md: 276 KiB for each of 32 threads, 84 KiB for others, 344 KiB for the process.
     let documented = (32 * 276 + (THREADS - 32) * 84 + 344) << 10;
-    // So much that every thread has been round its ring; space that is reserved ahead counts as well.
+    // By then every thread has filled its ring once. The files' preallocated space counts as well.
     while segment_bytes(dir.path()) < 64 << 20 || group.mapped_bytes() <= documented / 2 {
         assert!(start.elapsed() < DEADLINE, "{THREADS} threads record");
         thread::sleep(Duration::from_millis(20));

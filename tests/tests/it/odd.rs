@@ -1,14 +1,14 @@
-//! Events that are too large, values that panic, and more call sites than a ring can list.
+//! Oversized events, values that panic, and more call sites than a ring can list.
 
 use crate::{HOST, host};
-use e2e::host_support::{Found, Merged, scratch, undisturbed};
+use e2e::host_support::{HostRecording, Merged, scratch, undisturbed};
 use format_oracle::reader::read_dir;
 
 #[test]
-fn what_is_too_large_is_cut_written_past_the_ring_or_counted() {
+fn oversized_events_are_cut_written_past_the_ring_or_counted() {
     let dir = scratch();
     let _outcome = undisturbed(HOST, dir.path(), &["oversized"]).quiet();
-    let found = Found::in_dir(dir.path());
+    let found = HostRecording::in_dir(dir.path());
     let counts = found.counts();
     assert_eq!((counts["large"], counts["after"], found.lost), (1, 10, 1));
     let recording = read_dir(dir.path());
@@ -23,10 +23,10 @@ fn what_is_too_large_is_cut_written_past_the_ring_or_counted() {
 }
 
 #[test]
-fn a_value_that_panics_costs_its_own_event_only() {
+fn a_value_that_panics_only_loses_its_own_event() {
     let dir = scratch();
     let _outcome = undisturbed(HOST, dir.path(), &["panicking"]).quiet();
-    Found::in_dir(dir.path()).assert_exactly(&[("after", 100)]);
+    HostRecording::in_dir(dir.path()).assert_exactly(&[("after", 100)]);
 }
 
 #[test]

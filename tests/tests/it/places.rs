@@ -1,17 +1,17 @@
-//! File systems a run directory may lie on: what can hold a ring keeps everything through a kill, what cannot still records, and the fragment says which.
+//! File systems for run directories. Those that can hold a ring keep everything through a kill. On others recording works without, and the fragment says so.
 
 use crate::{HOST, listening_script};
 use e2e::host_support::{
-    Found, Host, Merged, Mount, make_folder, ring_files, scratch, undisturbed, works,
+    Host, HostRecording, Merged, Mount, make_folder, ring_files, scratch, undisturbed, works,
 };
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Nothing takes this long unless it hangs.
+/// Deadline for anything in these tests. Only a hang takes this long.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A container's own root: an overlay, here one of an ordinary user's.
+/// Records on an overlay like a container's root. The overlay belongs to an ordinary user here.
 #[test]
 fn an_overlay_in_a_user_namespace_keeps_everything_through_a_kill() {
     let at = scratch();
@@ -30,16 +30,16 @@ fn an_overlay_in_a_user_namespace_keeps_everything_through_a_kill() {
     let host = Host::below(&wrapper, HOST).arguments(&["killed", "work", "3000"]);
     let host = host.recorded_in(&at.path().join("root/run"));
     let _killed = host.run().was_killed();
-    // The overlay went with the namespace; what was written through it lies in its upper folder.
+    // The overlay disappears with its namespace. The files are in its upper folder.
     let dir = at.path().join("upper/run");
     assert_eq!(ring_files(&dir).len(), 1, "the ring of a killed process");
-    let found = Found::in_dir(&dir);
+    let found = HostRecording::in_dir(&dir);
     assert_eq!(found.header_values("ring"), [r#""file""#]);
     found.assert_exactly(&[("work", 3000)]);
     found.assert_merged(&Merged::newest(&dir));
 }
 
-/// The type of an overlay does not reveal that the file system below it cannot reserve blocks. Flushed spans outlive a kill there too.
+/// The type of an overlay does not reveal that the underlying file system cannot reserve blocks. Even there, flushed spans outlive a kill.
 #[test]
 fn a_file_system_that_cannot_hold_a_ring_gets_one_in_memory() {
     let (below, at) = (scratch(), scratch());
@@ -55,7 +55,7 @@ fn a_file_system_that_cannot_hold_a_ring_gets_one_in_memory() {
     for place in [below.path(), at.path()] {
         let dir = place.join("run");
         let _outcome = undisturbed(HOST, &dir, &["threads", "8", "500"]).quiet();
-        let found = Found::accounted(&dir, 4000);
+        let found = HostRecording::accounted(&dir, 4000);
         assert_eq!(found.header_values("ring"), [r#""heap""#]);
         assert_eq!(found.recorded(), 4000);
         assert_eq!(ring_files(&dir), Vec::<PathBuf>::new());
@@ -64,12 +64,15 @@ fn a_file_system_that_cannot_hold_a_ring_gets_one_in_memory() {
         let mut host = listening_script(&dir);
         host.ask("spans work 500");
         let start = Instant::now();
-        while Found::in_dir(&dir).recorded() < 500 {
-            assert!(start.elapsed() < DEADLINE, "the helper flushes by itself");
+        while HostRecording::in_dir(&dir).recorded() < 500 {
+            assert!(
+                start.elapsed() < DEADLINE,
+                "the recorder's thread flushes by itself"
+            );
             thread::sleep(Duration::from_millis(20));
         }
         host.kill();
-        let found = Found::in_dir(&dir);
+        let found = HostRecording::in_dir(&dir);
         assert_eq!(found.header_values("ring"), [r#""heap""#]);
         found.assert_exactly(&[("work", 500)]);
         found.assert_merged(&Merged::newest(&dir));

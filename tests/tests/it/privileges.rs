@@ -1,14 +1,15 @@
-//! Programs with more rights than whoever starts them: what the environment says of recording counts for nothing there.
+//! Programs with more rights than their caller ignore the variables of recording.
 
 use crate::{HOST, NOBODY};
 use e2e::host_support::{
-    Found, Host, Outcome, assert_undisturbed, is_root, make_folder, public_copy, set_mode, skip,
+    Host, HostRecording, Outcome, assert_undisturbed, is_root, make_folder, public_copy, set_mode,
+    skip,
 };
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::Path;
 
-/// Runs the program as that user, with variables that make files of root's wherever the user likes.
+/// Runs the program as an ordinary user, with variables that would create root's files wherever that user likes.
 fn ask(program: &Path, arguments: &[&str], place: &Path) -> Outcome {
     host(program, arguments)
         .recorded_in(place)
@@ -33,19 +34,22 @@ fn issue_19_a_program_with_raised_privileges_obeys_no_variable() {
     let arguments = ["spans", "work", "500,", "rights"];
     let ordinary = ask(&program, &arguments, &open.join("ordinary")).quiet();
     assert_eq!(ordinary.stdout, "rights raised: false\n");
-    Found::in_dir(&open.join("ordinary")).assert_accounted(500);
+    HostRecording::in_dir(&open.join("ordinary")).assert_accounted(500);
     chown(&program, Some(0), Some(0)).expect("root may");
     for (bits, kind) in [(0o4755, "set-user-id"), (0o2755, "set-group-id")] {
         set_mode(&program, bits);
         let plain = host(&program, &arguments).run().quiet();
         if plain.stdout != "rights raised: true\n" {
-            return skip("this file system gives no program more rights");
+            return skip("this file system ignores set-user-id bits");
         }
-        let theirs = open.join(kind);
+        let requested = open.join(kind);
         for arguments in [arguments.to_vec(), [&["--lazy"], &arguments[..]].concat()] {
-            let outcome = ask(&program, &arguments, &theirs).quiet();
+            let outcome = ask(&program, &arguments, &requested).quiet();
             assert_undisturbed(&outcome, &plain);
-            assert!(!theirs.exists(), "{kind}: made what its caller asked for");
+            assert!(
+                !requested.exists(),
+                "{kind}: created what its caller asked for"
+            );
         }
     }
     assert_eq!(fs::read_dir(&open).expect("the directory").count(), 1);

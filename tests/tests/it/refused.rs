@@ -1,4 +1,4 @@
-//! Sandboxes that refuse system calls: whichever one it is and whenever it begins, the host does what it does without a recorder.
+//! Sandboxes that refuse system calls: whichever call it is and whenever the refusal begins, the host behaves as without a recorder.
 
 use crate::HOST;
 use e2e::host_support::{Host, full, scratch, works};
@@ -6,21 +6,21 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A number that no call has.
+/// A number that belongs to no system call.
 const NONE: libc::c_long = 100_000;
 
-/// Calls, each with its name.
+/// Lists system calls with their names.
 macro_rules! calls {
     ($($(#[$only:meta])? $number:ident)*) => {
         &[$($(#[$only])? (stringify!($number), libc::$number)),*]
     };
 }
 
-/// What cannot be refused to anybody: glibc takes the refusal of `brk` for success, so that any allocation ends in memory that is not there, and a thread
-/// that may not end tries for ever.
+/// Calls that no program survives without: glibc takes a failed `brk` for success, so that allocations return memory that does not exist, and a thread
+/// that cannot exit retries forever.
 const NEVER_REFUSED: [&str; 2] = ["brk", "exit"];
 
-/// Every other call that the recorder makes, itself or through the C library.
+/// All other calls that the recorder makes, directly or through the C library.
 const CALLS: &[(&str, libc::c_long)] = calls! {
     SYS_clock_nanosleep SYS_clone SYS_clone3 SYS_close SYS_fallocate SYS_fchmod SYS_fcntl
     SYS_flock SYS_fstat SYS_fstatfs SYS_ftruncate SYS_futex SYS_getcwd SYS_getdents64
@@ -35,11 +35,11 @@ const CALLS: &[(&str, libc::c_long)] = calls! {
     #[cfg(target_arch = "x86_64")] SYS_readlink
 };
 
-/// What a sandbox answers: that it may not, and that there is no such call.
+/// Errors that sandboxes return: not permitted, and no such call.
 const ERRORS: [libc::c_int; 2] = [libc::EPERM, libc::ENOSYS];
 const MOMENTS: [&str; 3] = ["before", "between", "exit"];
 
-/// Runs the host with a call forbidden from some moment on.
+/// Prepares a host that forbids a call from some moment on.
 fn host(when: &str, call: libc::c_long, error: libc::c_int) -> Host {
     let options: &[&str] = if when == "before" { &["--lazy"] } else { &[] };
     let (call, error) = (call.to_string(), error.to_string());
@@ -57,8 +57,8 @@ fn issue_19_a_refused_system_call_never_reaches_the_host() {
         .collect();
     let next = AtomicUsize::new(0);
     let work = || {
-        let take = || combinations.get(next.fetch_add(1, Ordering::Relaxed));
-        while let Some((when, (name, call), error)) = take() {
+        let next_combination = || combinations.get(next.fetch_add(1, Ordering::Relaxed));
+        while let Some((when, (name, call), error)) = next_combination() {
             let dir = scratch();
             println!("{name} refused with {error} {when}");
             let host = host(when, *call, *error).recorded_in(dir.path());
@@ -73,9 +73,9 @@ fn issue_19_a_refused_system_call_never_reaches_the_host() {
     });
 }
 
-/// The C library ends a process in which it registers restartable sequences for a new thread, and a filter refuses that by then.
+/// The C library ends the process if a new thread cannot register restartable sequences because a filter refuses them.
 #[test]
-fn a_filter_set_right_after_the_first_event_finds_no_thread_of_ours_that_begins() {
+fn no_recorder_thread_is_starting_when_a_filter_is_set_right_after_the_first_event() {
     for error in ERRORS {
         let dir = scratch();
         let host = host("thread", libc::SYS_rseq, error);
@@ -85,9 +85,9 @@ fn a_filter_set_right_after_the_first_event_finds_no_thread_of_ours_that_begins(
     }
 }
 
-/// Without restartable sequences from the start, as in qemu, threads begin without them. A filter that refuses them is no reason to have no thread.
+/// If restartable sequences were never available, as in qemu, threads start without them. A filter that refuses them is then no reason to avoid a thread.
 #[test]
-fn a_process_that_never_had_restartable_sequences_has_a_thread_of_ours() {
+fn a_process_without_restartable_sequences_has_a_recorder_thread() {
     let dir = scratch();
     let mut host = Host::new(HOST)
         .arguments(&["--lazy", "script"])
@@ -100,7 +100,7 @@ fn a_process_that_never_had_restartable_sequences_has_a_thread_of_ours() {
     let _outcome = host.end().quiet();
 }
 
-/// The calls of a program and its threads, by name.
+/// Returns the names of the calls that a program and its threads make.
 fn traced(host: Host, log: &std::path::Path) -> BTreeSet<String> {
     let _outcome = host.run().quiet();
     let log = fs::read_to_string(log).expect("strace wrote it");

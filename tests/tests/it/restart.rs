@@ -1,9 +1,9 @@
-//! Recordings that a process ends and begins anew.
+//! Processes that end a recording and start another one.
 
 use crate::{host, listening_script as script};
 use e2e::chance::rounds;
 use e2e::host_support::switch::{control, switch};
-use e2e::host_support::{Found, Live, Merged, previous_runs, scratch, status_kib};
+use e2e::host_support::{HostRecording, Live, Merged, previous_runs, scratch, status_kib};
 use sa_format::Level;
 use sa_format::control::SwitchCause;
 use serde_json::Value;
@@ -18,7 +18,7 @@ fn start(live: &mut Live, dir: &Path) -> Value {
     serde_json::from_str(&answer).unwrap_or_else(|_| panic!("no recording: {answer}"))
 }
 
-fn run_of(live: &mut Live) -> String {
+fn run_id(live: &mut Live) -> String {
     live.who()["run"].as_str().expect("an id").to_owned()
 }
 
@@ -27,48 +27,48 @@ fn threads_at_full_speed_lose_nothing_that_was_acknowledged() {
     let (threads, cycles) = (4, rounds(20, 60));
     let dir = scratch();
     let path = dir.path().display().to_string();
-    let (of_threads, of_cycles) = (threads.to_string(), cycles.to_string());
-    let arguments = ["restart-stress", &path, &of_threads, &of_cycles];
+    let (thread_count, cycle_count) = (threads.to_string(), cycles.to_string());
+    let arguments = ["restart-stress", &path, &thread_count, &cycle_count];
     let host = host(dir.path(), &arguments).deadline(Duration::from_secs(120));
     let outcome = host.run().quiet();
-    let mut seen = BTreeSet::new();
+    let mut spans = BTreeSet::new();
     let mut all = 0;
     let acknowledged = outcome.stdout.lines().next().unwrap();
     let acknowledged: Vec<Vec<[u64; 2]>> = serde_json::from_str(acknowledged).unwrap();
     assert_eq!(acknowledged.len(), threads);
     for cycle in 0..cycles {
-        let found = Found::in_dir(&dir.path().join(cycle.to_string()));
+        let found = HostRecording::in_dir(&dir.path().join(cycle.to_string()));
         assert_eq!((&found.damage, found.lost), (&vec![], 0));
         let work = found.work.iter().map(|work| &work.args);
-        let there: BTreeSet<_> = work.map(|args| (args.label.clone(), args.index)).collect();
-        assert_eq!(there.len(), found.work.len(), "doubled in {cycle}");
-        for (label, index) in &there {
+        let recorded: BTreeSet<_> = work.map(|args| (args.label.clone(), args.index)).collect();
+        assert_eq!(recorded.len(), found.work.len(), "duplicated in {cycle}");
+        for (label, index) in &recorded {
             let thread = label.split('.').next_back().expect("a thread");
-            let is_new = seen.insert((thread.to_owned(), *index));
-            assert!(is_new, "doubled: {label} {index}");
+            let is_new = spans.insert((thread.to_owned(), *index));
+            assert!(is_new, "duplicated: {label} {index}");
         }
         for (thread, ranges) in acknowledged.iter().enumerate() {
             let [first, last] = ranges[cycle];
             for index in first.max(1)..=last {
-                let wanted = (format!("{cycle}.{thread}"), index);
-                assert!(there.contains(&wanted), "{wanted:?} is missing");
+                let expected = (format!("{cycle}.{thread}"), index);
+                assert!(recorded.contains(&expected), "{expected:?} is missing");
                 all += 1;
             }
         }
-        // A thread may sleep between its look at the number of the recording and its span, but not into the past.
+        // A thread may pause between reading the recording's number and recording its span, so a span may be late, but never early.
         let is_later = |label: &String| {
-            let of = label.split('.').next().unwrap_or_default();
-            of.parse::<usize>().is_ok_and(|of| of > cycle)
+            let number = label.split('.').next().unwrap_or_default();
+            number.parse::<usize>().is_ok_and(|number| number > cycle)
         };
         let later = found.counts().into_keys().find(is_later);
         assert_eq!(later, None, "in recording {cycle}");
     }
-    println!("RESTART acknowledged={all} recorded={}", seen.len());
+    println!("RESTART acknowledged={all} recorded={}", spans.len());
     assert!(all > cycles * 10_000 / 60, "{all}");
 }
 
 #[test]
-fn what_is_open_ends_in_neither_recording() {
+fn open_spans_end_in_neither_recording() {
     let dir = scratch();
     let (old, new) = (dir.path().join("old"), dir.path().join("new"));
     let mut host = script(&old);
@@ -76,21 +76,21 @@ fn what_is_open_ends_in_neither_recording() {
     start(&mut host, &new);
     host.ask("spans before-the-ends 5, end-all, spans after-the-ends 5");
     let _outcome = host.end().quiet();
-    let unfinished = Found::in_dir(&old).unfinished;
+    let unfinished = HostRecording::in_dir(&old).unfinished;
     let open = unfinished.iter().filter_map(|event| event["name"].as_str());
     let open: BTreeSet<&str> = open.collect();
     assert_eq!(open.len(), 10);
-    let found = Found::in_dir(&new);
+    let found = HostRecording::in_dir(&new);
     found.assert_exactly(&[("after-the-ends", 5), ("before-the-ends", 5)]);
     assert_eq!(found.unfinished, Vec::<Value>::new());
     let trace = Merged::newest(&new);
-    assert!(open.iter().all(|name| trace.named(name) == 0));
-    assert_eq!(trace.rows_of("work"), ["lead"].into());
-    assert!(trace.told_names("process_name").contains(&"restarted"));
+    assert!(open.iter().all(|name| trace.count_named(name) == 0));
+    assert_eq!(trace.tracks_with("work"), ["lead"].into());
+    assert!(trace.metadata_names("process_name").contains(&"restarted"));
 }
 
-/// Returns the size of a process: KiB of its own and shared, rings and all maps, descriptors and threads.
-fn held(pid: u32) -> [u64; 6] {
+/// Returns measures of a process: KiB of private and of shared memory, rings, mappings, descriptors, threads.
+fn resources(pid: u32) -> [u64; 6] {
     let process = Path::new("/proc").join(pid.to_string());
     let maps = fs::read_to_string(process.join("maps")).unwrap();
     let rings = maps.lines().filter(|line| line.contains(".ring")).count();
@@ -107,29 +107,29 @@ fn held(pid: u32) -> [u64; 6] {
 }
 
 #[test]
-fn a_thousand_recordings_leave_nothing_behind() {
+fn a_thousand_recordings_leak_nothing() {
     let dir = scratch();
     let cycles = rounds(100, 1000);
     let host = host(dir.path(), &["script"]).deadline(Duration::from_secs(240));
-    let mut host = host.variable("MALLOC_ARENA_MAX", "1").start(); // how many arenas the allocator makes for short threads is chance
+    let mut host = host.variable("MALLOC_ARENA_MAX", "1").start(); // the number of arenas that the allocator creates for short-lived threads varies
     let mut early = [0; 6];
     for cycle in 1..=cycles {
         start(&mut host, dir.path());
         host.ask("spans main 10, thread, spans worker 10");
         if cycle == cycles / 10 {
             host.ask("flush");
-            early = held(host.pid());
+            early = resources(host.pid());
         }
         host.ask("lane, lane-end");
     }
     host.ask("flush");
-    let late = held(host.pid());
-    let more = [1024, 1024, 14, 40, 8, 6]; // 14 rings are those of one or two recordings
-    let is_more = (0..6).any(|of| late[of] > early[of] + more[of]);
+    let late = resources(host.pid());
+    let more = [1024, 1024, 14, 40, 8, 6]; // 14 rings belong to one or two recordings
+    let is_more = (0..6).any(|at| late[at] > early[at] + more[at]);
     assert!(!is_more, "{early:?} {late:?}");
     let outcome = host.end();
     assert!(outcome.one_line().contains("removed 1 earlier run"));
-    Found::in_dir(dir.path()).assert_exactly(&[("main", 10), ("worker", 10)]);
+    HostRecording::in_dir(dir.path()).assert_exactly(&[("main", 10), ("worker", 10)]);
     assert_eq!(previous_runs(dir.path()).len(), 20);
 }
 
@@ -144,19 +144,19 @@ fn children_forked_during_a_restart_record_whole() {
     let mut words = outcome.stdout.split_whitespace();
     let [children, ended_well] = [(); 2].map(|()| words.next().expect("a count"));
     assert_eq!(children, ended_well);
-    let spans = Merged::of(dir.path(), Runs::All).count("child");
+    let spans = Merged::select(dir.path(), Runs::All).count("child");
     assert_eq!(spans, 7 * children.parse::<u64>().expect("a number"));
 }
 
-/// Twice a worker goes ahead and its main process follows: until it does, both are in one trace. Then the main process goes on alone.
+/// Twice a worker restarts first and its main process follows. Until it does, both recordings are in one trace. Then the main process restarts alone.
 #[test]
-fn workers_are_in_the_run_that_their_main_process_has_now_or_begins_next() {
+fn workers_join_the_current_or_next_run_of_their_main_process() {
     let dir = scratch();
     let dir = dir.path();
     let mut main = script(dir);
     main.ask("spans main-1 10");
-    let first = run_of(&mut main);
-    // Its environment is from before, as that of a spawned worker is.
+    let first = run_id(&mut main);
+    // The worker's environment is older than the restarts, like that of a spawned worker.
     let spawned_by = |main: &Live| {
         let host = host(dir, &["script"]).variable("SA_PROFILE_RUN", &first);
         let host = host.variable("SA_PROFILE_MAIN_PID", main.pid().to_string());
@@ -164,7 +164,7 @@ fn workers_are_in_the_run_that_their_main_process_has_now_or_begins_next() {
     };
     let mut worker = spawned_by(&main);
     worker.ask("spans worker-1 10");
-    assert_eq!(run_of(&mut worker), first);
+    assert_eq!(run_id(&mut worker), first);
     for cycle in 2..4 {
         let ahead = start(&mut worker, dir);
         assert_eq!(ahead["main"], false);
@@ -187,13 +187,13 @@ fn workers_are_in_the_run_that_their_main_process_has_now_or_begins_next() {
         assert_eq!(Merged::newest(dir).labels(), both);
     }
     let mut late = spawned_by(&main);
-    assert_eq!(run_of(&mut late), run_of(&mut main));
+    assert_eq!(run_id(&mut late), run_id(&mut main));
     let _ended = late.end().quiet();
-    let third = run_of(&mut main);
+    let third = run_id(&mut main);
     let fourth = start(&mut main, dir);
     assert_ne!(fourth["run"], third.as_str());
     assert!(previous_runs(dir).contains(&third));
-    worker.ask("spans later 10"); // it is left alone, where it is
+    worker.ask("spans later 10"); // the worker is not affected
     let joined = start(&mut worker, dir);
     assert_eq!(
         (&joined["run"], &joined["main"]),
@@ -202,16 +202,16 @@ fn workers_are_in_the_run_that_their_main_process_has_now_or_begins_next() {
     main.ask("spans main-4 10");
     let _ended = [worker, main].map(|host| host.end().quiet());
     assert_eq!(Merged::newest(dir).labels(), ["main-4"]);
-    let previous = Merged::of(dir, Runs::Previous).labels();
+    let previous = Merged::select(dir, Runs::Previous).labels();
     assert_eq!(previous, ["later", "main-3", "worker-3"]);
-    // A run that a launcher has named keeps its name.
+    // A run id set by a launcher stays the same.
     let launched = host(dir, &["script"]).variable("SA_PROFILE_RUN", "launched");
     let mut launched = launched.start();
-    assert_eq!(run_of(&mut launched), "launched");
+    assert_eq!(run_id(&mut launched), "launched");
     assert_eq!(start(&mut launched, dir)["run"], "launched");
 }
 
-/// Stops and starts processes by the control file.
+/// Stops and starts the processes with the control file.
 fn assert_switched(dir: &Path, mut hosts: [&mut Live; 2]) {
     for (cause, levels) in [
         (SwitchCause::Stop, &[][..]),
@@ -247,11 +247,13 @@ fn a_process_goes_from_one_directory_to_another_and_back_and_to_none() {
     assert!(said.starts_with("recording is off"), "{said}");
     host.ask("spans e 10");
     let _ended = host.end().quiet();
-    Found::in_dir(other.path()).assert_exactly(&[("b", 10)]);
-    Found::in_dir(one.path()).assert_exactly(&[("c", 10), ("d", 10)]);
+    HostRecording::in_dir(other.path()).assert_exactly(&[("b", 10)]);
+    HostRecording::in_dir(one.path()).assert_exactly(&[("c", 10), ("d", 10)]);
     let earlier = previous_runs(one.path()).into_iter();
     let earlier = earlier.map(|run| one.path().join("previous").join(run));
-    let counts: BTreeSet<_> = earlier.map(|run| Found::in_dir(&run).counts()).collect();
+    let counts: BTreeSet<_> = earlier
+        .map(|run| HostRecording::in_dir(&run).counts())
+        .collect();
     let expected = [[].into(), [("a".to_owned(), 10)].into()];
     assert_eq!(counts, expected.into());
 }

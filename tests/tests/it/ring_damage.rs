@@ -1,9 +1,9 @@
-//! A killed process's ring in which a bit changed: no reader panics, and every line of the fragment survives.
+//! A killed process's ring with a flipped bit: no reader panics, and every line of the fragment survives.
 
 use crate::victim;
 use e2e::chance::{Chance, rounds};
 use e2e::host_support::ring_files;
-use e2e::ledger::{Event, Seen};
+use e2e::ledger::{Event, Readout};
 use e2e::order::Pattern;
 use e2e::victim::Victim;
 use std::collections::BTreeSet;
@@ -12,16 +12,16 @@ use std::path::Path;
 use std::time::Duration;
 
 const THREADS: usize = 2;
-/// Where FORMAT.md §3 puts the slot directory's offset and length, and in a slot the flushed position.
+/// Offsets from FORMAT.md §3: of the slot directory's offset and length in the ring, and of the flushed position in a slot.
 const DIRECTORY_OFFSET_AT: usize = 52;
 const DIRECTORY_COUNT_AT: usize = 56;
 const FLUSHED_AT: usize = 8;
-/// Offset of a slot's lines.
+/// Offset of the lines in a slot.
 const CONTROL_BYTES: usize = 4096;
 
 type Spans = BTreeSet<(Option<usize>, Option<u64>)>;
 
-/// A killed victim whose ring holds spans that its fragment does not.
+/// A killed victim whose ring contains spans that its fragment does not.
 struct Scene {
     victim: Victim,
     in_fragment: Spans,
@@ -38,18 +38,18 @@ impl Scene {
             let mut victim = victim(THREADS, Pattern::Flat, &[]);
             std::thread::sleep(chance.pause(Duration::from_millis(3)));
             victim.kill();
-            let seen = Seen::by_second_reader(&victim.directory());
+            let readout = Readout::by_oracle(&victim.directory());
             let mut scene = Scene {
                 victim,
                 in_fragment: Spans::new(),
             };
-            let [without_ring, _] = scene.find(|ring| fs::remove_file(ring).unwrap());
+            let [without_ring, _] = scene.read_damaged(|ring| fs::remove_file(ring).unwrap());
             scene.in_fragment = spans_of(&without_ring.spans);
-            // A block that the kill cut short is in the ring too, and the ring's copy is the one that counts (FORMAT.md §4.6).
+            // If the kill cut a block short, the block is in the ring as well, and the ring's copy counts (FORMAT.md §4.6).
             let is_bad_block = |damage: &String| damage.starts_with("bad_block");
             let is_cut_short = without_ring.damage.iter().any(is_bad_block);
             let is_split = !scene.in_fragment.is_empty()
-                && scene.in_fragment.len() + 100 < spans_of(&seen.spans).len();
+                && scene.in_fragment.len() + 100 < spans_of(&readout.spans).len();
             if is_split && !is_cut_short {
                 return scene;
             }
@@ -57,8 +57,8 @@ impl Scene {
         panic!("no victim of 100 left spans both in its fragment and in its ring");
     }
 
-    /// Copies the recording, damages the copy's ring, and reads it with both readers.
-    fn find(&self, damage: impl Fn(&Path)) -> [Seen; 2] {
+    /// Copies the recording, damages the copy's ring, and reads the copy with both readers.
+    fn read_damaged(&self, damage: impl Fn(&Path)) -> [Readout; 2] {
         let copy = self.victim.scratch("copy");
         let (from, to) = (self.victim.directory(), copy.join("fragments"));
         fs::create_dir_all(&to).unwrap();
@@ -67,15 +67,15 @@ impl Scene {
             fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
         }
         damage(&ring_files(&copy)[0]);
-        let second = Seen::by_second_reader(&copy);
-        let merge = Seen::by_merge(&copy);
+        let oracle = Readout::by_oracle(&copy);
+        let merge = Readout::by_merge(&copy);
         fs::remove_dir_all(&copy).unwrap();
-        [second, merge]
+        [oracle, merge]
     }
 
-    /// Checks that the fragment's lines survived and that at most `doubles` spans are shown twice.
-    fn check(&self, doubles: usize, case: &str, found: &[Seen; 2]) {
-        for (reader, found) in ["second reader", "merge"].iter().zip(found) {
+    /// Checks that the fragment's lines survived, and that at most `doubles` spans are shown twice.
+    fn check(&self, doubles: usize, case: &str, found: &[Readout; 2]) {
+        for (reader, found) in ["oracle", "merge"].iter().zip(found) {
             let spans = spans_of(&found.spans);
             let twice = found.spans.len() - spans.len();
             assert!(twice <= doubles, "{case}: {reader} shows {twice} twice");
@@ -85,7 +85,7 @@ impl Scene {
     }
 }
 
-/// Offsets of the slots that hold unflushed lines.
+/// Returns the offsets of the slots that contain unflushed lines.
 fn busy_slots(bytes: &[u8]) -> Vec<usize> {
     let u32_at = |at| u32::from_ne_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
     let u64_at = |at: usize| u64::from_ne_bytes(*bytes[at..].first_chunk().unwrap());
@@ -95,7 +95,7 @@ fn busy_slots(bytes: &[u8]) -> Vec<usize> {
     slots.filter(is_busy).collect()
 }
 
-/// Any bit flipped anywhere.
+/// Flips bits at random places.
 #[test]
 fn ring_with_flipped_bytes() {
     let mut chance = Chance::new();
@@ -112,9 +112,9 @@ fn ring_with_flipped_bytes() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << chance.below(8);
         let (from, to) = (whole[at], bytes[at]);
-        let found = scene.find(|ring| fs::write(ring, &bytes).unwrap());
+        let found = scene.read_damaged(|ring| fs::write(ring, &bytes).unwrap());
         let case = format!("byte {at} from {from:#04x} to {to:#04x}");
-        // Nothing guards the text of a line until it is in a block: there a span's number may have become another's.
+        // Before a line is in a block, no checksum protects its text. A flip can turn a span's number into that of another span.
         let in_a_line = slots.iter().any(|slot| at >= slot + CONTROL_BYTES);
         scene.check(usize::from(in_a_line), &case, &found);
     }

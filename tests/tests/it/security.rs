@@ -1,25 +1,25 @@
-//! A second user who may write into the run directory plants links, pipes and files at every name that recorder and merge use.
+//! A second user who may write into the run directory plants links, pipes and files under every name that the recorder and the merge use.
 //!
-//! Nothing outside the directory may change, nothing planted may be followed or removed by the recorder, nobody may hang, and the host's
-//! output and exit code stay.
+//! Nothing outside the directory may change, the recorder may neither follow nor remove a plant, nothing may hang, and the host's
+//! output and exit code must not change.
 
 use crate::{HOST, host, script};
-use e2e::host_support::stage::{DEADLINE, GO, Plant, Stage, look, plants, snapshot};
+use e2e::host_support::stage::{DEADLINE, GO, Plant, Stage, file_state, plants, snapshot};
 use e2e::host_support::{Host, Live, Outcome, is_root, scratch};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 
-/// Runs a case for each thing that can be planted, or for some of them in the usual run.
+/// Runs a case for each kind of plant. The usual run only uses some of them.
 fn for_each_plant(case: impl Fn(Plant)) {
     if is_root() {
         plants().for_each(case);
     }
 }
 
-/// Lets a waiting host go, and asserts that nothing changed outside and that its user notices nothing.
+/// Releases a waiting host, and asserts that nothing outside changed and that the host behaved normally.
 fn go(stage: &Stage, mut host: Live, what: &str) -> Outcome {
     let outside = snapshot(&stage.outside());
-    host.tell(GO);
+    host.send(GO);
     let outcome = host.end().unharmed();
     assert_eq!(outcome.stdout, "spans work 500\n", "{what}: {outcome:?}");
     let left = snapshot(&stage.outside());
@@ -27,11 +27,11 @@ fn go(stage: &Stage, mut host: Live, what: &str) -> Outcome {
     outcome
 }
 
-/// The same, and asserts that it neither followed nor changed what was planted.
+/// Does the same, and asserts that the host neither followed nor changed the plant.
 fn assert_unharmed(stage: &Stage, host: Live, name: &str, what: &str) -> Outcome {
-    let planted = look(&stage.dir().join(name));
+    let planted = file_state(&stage.dir().join(name));
     let outcome = go(stage, host, what);
-    let left = look(&stage.dir().join(name));
+    let left = file_state(&stage.dir().join(name));
     if planted.mode & libc::S_IFMT == libc::S_IFDIR {
         let is_same = (left.mode, left.owner) == (planted.mode, planted.owner);
         assert!(is_same, "{what}: changed what was planted");
@@ -41,7 +41,7 @@ fn assert_unharmed(stage: &Stage, host: Live, name: &str, what: &str) -> Outcome
     outcome
 }
 
-/// Leaves a killed run on a stage; gives its id and pid.
+/// Leaves a killed run on a stage. Returns its id and pid.
 fn crash(stage: &Stage) -> (String, u32) {
     stage.open_folder("fragments");
     let mut host = stage.script();
@@ -50,7 +50,7 @@ fn crash(stage: &Stage) -> (String, u32) {
     (run, host.kill())
 }
 
-/// The host records everything, or says in one line that it records nothing.
+/// The host either records everything or reports in one line that it records nothing.
 #[test]
 fn planted_run_file_and_folders_are_refused() {
     for_each_plant(|plant| {
@@ -74,7 +74,7 @@ fn planted_run_file_and_folders_are_refused() {
             let name = name.replace("RUN", &run);
             stage.plant(plant, &name);
             if name.contains('/') && plant.kind == "folder" {
-                // A folder of the attacker's own may go when old runs go; what it links to may not.
+                // The attacker's own folder may be removed together with old runs, but not what it links to.
                 let outside = stage.outside().display().to_string();
                 for (target, link) in [("folder", "trace.9.jsonl"), ("folder", "inner")] {
                     stage.attack(&format!("cd {name} && ln -s {outside}/{target} {link}"));
@@ -90,9 +90,9 @@ fn planted_run_file_and_folders_are_refused() {
     });
 }
 
-/// Files planted at names that the host would take cost it the name only, also in the place of a dead run's own files.
+/// A file planted under a name that the host would use only makes that name unavailable. The same holds for a dead run's own files.
 #[test]
-fn planted_fragments_and_rings_only_cost_their_name_and_stay_where_they_are() {
+fn planted_fragments_and_rings_only_block_their_name_and_stay_in_place() {
     for_each_plant(|plant| {
         for suffix in ["jsonl", "ring"] {
             for whose in ["own", "somebody's", "dead"] {
@@ -109,7 +109,7 @@ fn planted_fragments_and_rings_only_cost_their_name_and_stay_where_they_are() {
                 stage.attack(&format!("rm -f {name}"));
                 stage.plant(plant, &name);
                 if whose == "dead" {
-                    // Nothing usable need be left.
+                    // No usable data may be left, but the merge must end by itself.
                     assert_ne!(merge(&stage, &what).status.code(), None, "{what}");
                 }
                 assert_unharmed(&stage, host, &name, &what);
@@ -138,7 +138,7 @@ fn a_link_planted_for_the_folder_of_a_running_host_is_not_followed() {
 }
 
 #[test]
-fn a_run_id_cannot_lead_out_of_the_directory() {
+fn a_run_id_cannot_escape_the_directory() {
     if !is_root() {
         return;
     }
@@ -152,22 +152,22 @@ fn a_run_id_cannot_lead_out_of_the_directory() {
         assert_eq!(snapshot(&stage.outside()), before, "{run:?}");
         assert_eq!(stage.recorded(), 500, "{run:?}");
         let names = fs::read_dir(stage.root()).unwrap().count();
-        assert_eq!(names, 2, "{run:?}: something new beside the run directory");
+        assert_eq!(names, 2, "{run:?}: something new next to the run directory");
     }
 }
 
-/// Merges the stage's run in a process of its own, which must end and change nothing outside.
+/// Merges the stage's run in a separate process, which must end and change nothing outside.
 fn merge(stage: &Stage, what: &str) -> Outcome {
     let outside = snapshot(&stage.outside());
     let dir = stage.dir().display().to_string();
     let host = Host::new(HOST).arguments(&["merge", &dir]);
     let outcome = host.deadline(DEADLINE).run();
     let left = snapshot(&stage.outside());
-    assert_eq!(left, outside, "{what}: the merge changed what is outside");
+    assert_eq!(left, outside, "{what}: the merge changed something outside");
     outcome
 }
 
-/// Records a run on a stage whose folder of fragments anybody may write into.
+/// Records a run on a stage with a folder of fragments that anybody may write into.
 fn recorded() -> Stage {
     let stage = Stage::new(HOST);
     stage.open_folder("fragments");
@@ -188,9 +188,9 @@ fn a_merge_follows_nothing_planted_where_it_writes() {
             let trace = fs::symlink_metadata(stage.dir().join("trace.json"));
             let is_own = |trace: fs::Metadata| trace.uid() == 0 && trace.nlink() == 1;
             let written = trace.is_ok_and(|trace| trace.is_file() && is_own(trace));
-            let said = outcome.status.code() == Some(7);
-            assert_eq!(said, written, "{what}: {outcome:?}");
-            // A folder or a link to one cannot be replaced. The merge reports that instead.
+            let succeeded = outcome.status.code() == Some(7);
+            assert_eq!(succeeded, written, "{what}: {outcome:?}");
+            // A folder, or a link to one, cannot be replaced, so the merge reports that.
             let replaceable = !matches!(plant.kind, "folder" | "link to a folder");
             let is_due = name == "trace.json" && replaceable;
             assert!(written || !is_due, "{what}: {outcome:?}");

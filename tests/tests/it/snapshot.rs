@@ -1,9 +1,9 @@
-//! Snapshots of runs that record at full rate: what was acknowledged before is in them, and they merge without damage.
+//! Snapshots of runs that record at full rate: they contain everything acknowledged before, and merge without damage.
 
 use crate::{host, victim};
 use e2e::chance::{Chance, rounds};
-use e2e::host_support::{Found, Merged, ring_files, scratch};
-use e2e::ledger::{Lack, Verdict, autopsy, look, snapshot};
+use e2e::host_support::{HostRecording, Merged, ring_files, scratch};
+use e2e::ledger::{Lack, Verdict, autopsy, judge_live, snapshot};
 use e2e::order::Pattern;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 const BOUND: (&str, &str) = ("SA_PROFILE_MAX_MB", "4");
 
-/// Each snapshot of a victim holds all it has recorded, and it goes on recording.
-fn take_some(threads: usize, pattern: Pattern, variables: &[(&str, &str)]) {
+/// Takes snapshots of a victim that keeps recording, and checks that each one contains everything recorded before it.
+fn check_snapshots(threads: usize, pattern: Pattern, variables: &[(&str, &str)]) {
     let mut chance = Chance::new();
     let mut victim = victim(threads, pattern, variables);
     let mut all = Verdict::default();
@@ -23,8 +23,12 @@ fn take_some(threads: usize, pattern: Pattern, variables: &[(&str, &str)]) {
         let report = trace_merge::snapshot(&victim.directory(), &out).unwrap();
         let read = (report.fragments, report.unreadable.len());
         assert_eq!(read, (1, 0), "{report:?}");
-        assert_eq!(ring_files(&out).len(), 0, "it is in the fragment");
-        all += look(&out, &floor, Lack::First);
+        assert_eq!(
+            ring_files(&out).len(),
+            0,
+            "the ring's contents are in the fragment"
+        );
+        all += judge_live(&out, &floor, Lack::First);
         fs::remove_dir_all(out).unwrap();
     }
     victim.kill();
@@ -35,13 +39,13 @@ fn take_some(threads: usize, pattern: Pattern, variables: &[(&str, &str)]) {
 }
 
 #[test]
-fn of_segments_that_come_and_go_at_full_rate_and_of_one_that_grows() {
-    take_some(8, Pattern::Flat, &[BOUND]);
-    take_some(4, Pattern::Bursts, &[]);
+fn snapshots_of_changing_segments_and_of_a_growing_one_are_complete() {
+    check_snapshots(8, Pattern::Flat, &[BOUND]);
+    check_snapshots(4, Pattern::Bursts, &[]);
 }
 
 #[test]
-fn full_segments_are_shared_with_the_run_and_stay_when_it_is_cleaned_away() {
+fn full_segments_are_linked_and_outlive_the_run() {
     let place = scratch();
     let (dir, out) = (place.path().join("run"), place.path().join("out"));
     let bounded = |arguments: &[&str]| {
@@ -61,9 +65,9 @@ fn full_segments_are_shared_with_the_run_and_stay_when_it_is_cleaned_away() {
     let line = next.one_line();
     assert!(line.contains("removed 1 earlier run"), "{line}");
     let left = fs::read_dir(dir.join("fragments")).unwrap().count();
-    assert_eq!(left, 1, "the crashed run is gone but for the snapshot");
+    assert_eq!(left, 1, "the crashed run only remains in the snapshot");
     assert!(fs::read_dir(dir.join("previous")).unwrap().next().is_none());
-    let found = Found::in_dir(&out);
+    let found = HostRecording::in_dir(&out);
     found.assert_accounted(50_000);
     let open: Vec<_> = found.unfinished.iter().map(|span| &span["name"]).collect();
     assert_eq!(open, ["guard"], "open spans are shown as unfinished");

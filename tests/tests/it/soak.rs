@@ -1,4 +1,4 @@
-//! Many processes of many threads with little to do, for long: disk and memory stay bounded, and nothing is lost but what the bound removes.
+//! Many lightly loaded processes with many threads over a long time: disk and memory use stay bounded, and only the disk bound causes losses.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use trace_merge::survey;
 
 const PROCESSES: usize = 64;
 const THREADS: u64 = 8;
-/// Spans of a thread at a time, ten times a second: 20,480 a second in all.
+/// Number of spans per burst of a thread. There are ten bursts a second, so 20,480 spans a second in total.
 const BURST: u64 = 4;
 const MIB: u64 = 1 << 20;
-/// Of each process; it is reached after a minute and a half.
+/// Disk bound of each process. It is reached after a minute and a half.
 const BOUND_MIB: u64 = 4;
-/// What recording may add to a process: nine rings of 256 KiB and their stacks, code, and the helpers' own memory.
+/// Maximum memory that recording may add to a process: nine rings of 256 KiB with thread stacks, code, and the memory of the recorder's threads.
 const MEMORY_KIB: u64 = 9 * (256 + 64) + 4096;
 
 fn start(dir: Option<&Path>, ticks: u64) -> Live {

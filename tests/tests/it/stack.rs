@@ -1,20 +1,20 @@
-//! Spans that do not end one after the other, or get their arguments late.
+//! Open spans that overlap or receive arguments late.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::{HOST, host};
 use e2e::chance::rounds;
-use e2e::host_support::{Found, Merged, scratch, undisturbed};
+use e2e::host_support::{HostRecording, Merged, scratch, undisturbed};
 use format_oracle::reader::read_dir;
 use serde_json::{Value, json};
 use trace_merge::Filter;
 
-/// Ways to end with spans open: what is before the command that opens them, and what is after it.
+/// Ways to end with open spans: text before and after the command that opens them.
 const KILL: [&str; 2] = ["", ", die"];
 const THREAD: [&str; 2] = ["thread, ", ""];
 
-/// Runs a host that leaves spans open, and ends well or is killed.
+/// Runs a host that leaves spans open and either succeeds or is killed.
 fn leave_open(dir: &Path, opens: &str, ending: [&str; 2]) {
     let outcome = host(dir, &[&format!("{}{opens}{}", ending[0], ending[1])]).run();
     let _ended = match ending {
@@ -24,14 +24,14 @@ fn leave_open(dir: &Path, opens: &str, ending: [&str; 2]) {
 }
 
 #[test]
-fn late_arguments_stay_with_their_span_and_spans_in_any_order_take_no_memory() {
+fn late_arguments_stay_with_their_span_and_overlapping_spans_leak_no_memory() {
     let dir = scratch();
     let count = rounds(30_000, 200_000);
     let outcome = undisturbed(HOST, dir.path(), &["rounds", &count.to_string()]);
     assert_eq!(outcome.stdout, format!("rounds {count}\n"));
-    let of_each = ["a", "b", "c", "kernel", "step"].map(|label| (label, count as u64));
-    let expected = [of_each.as_slice(), &[("serve", 1)]].concat();
-    Found::in_dir(dir.path()).assert_exactly(&expected);
+    let counts = ["a", "b", "c", "kernel", "step"].map(|label| (label, count as u64));
+    let expected = [counts.as_slice(), &[("serve", 1)]].concat();
+    HostRecording::in_dir(dir.path()).assert_exactly(&expected);
     let events = read_dir(dir.path()).events.into_iter();
     for event in events.filter(|event| event["args"]["late"].is_number()) {
         let args = &event["args"];
@@ -40,37 +40,37 @@ fn late_arguments_stay_with_their_span_and_spans_in_any_order_take_no_memory() {
     }
 }
 
-/// Runs `open-many` and returns the indices of the deep spans and of the async ones that are shown as unfinished, and how many others are lost.
+/// Runs `open-many`. Returns the indices of the deep and of the async spans shown as unfinished, and the number of lost events.
 fn open_many(ending: [&str; 2], spans: u64, requests: u64) -> (Vec<u64>, Vec<u64>, u64) {
     let dir = scratch();
     leave_open(dir.path(), &format!("open-many {spans} {requests}"), ending);
-    let second = read_dir(dir.path());
-    let of_label = |events: &[Value], label: &str| {
-        let of_label = events
+    let read = read_dir(dir.path());
+    let indices = |events: &[Value], label: &str| {
+        let spans = events
             .iter()
             .filter(|event| event["ph"] == "B" && event["args"]["label"] == label);
-        let mut indices: Vec<_> = of_label
+        let mut indices: Vec<_> = spans
             .filter_map(|event| event["args"]["index"].as_u64())
             .collect();
         indices.sort_unstable();
         indices
     };
-    let shown = ["deep", "async"].map(|label| of_label(&second.unfinished, label));
+    let shown = ["deep", "async"].map(|label| indices(&read.unfinished, label));
     for round in ["from the ring", "settled"] {
         let merged = Merged::newest(dir.path());
-        let found = ["deep", "async"].map(|label| of_label(merged.events(), label));
+        let found = ["deep", "async"].map(|label| indices(merged.events(), label));
         assert!(found == shown, "{ending:?}, {round}");
-        assert_eq!(merged.lost(), second.lost, "{ending:?}, {round}");
+        assert_eq!(merged.lost(), read.lost, "{ending:?}, {round}");
         assert_eq!(merged.damage(), Vec::<String>::new(), "{ending:?}, {round}");
     }
-    let ended = Found::in_dir(dir.path()).recorded();
+    let ended = HostRecording::in_dir(dir.path()).recorded();
     assert_eq!(ended, 5, "{ending:?}");
     let [deep, requests] = shown;
-    (deep, requests, second.lost)
+    (deep, requests, read.lost)
 }
 
 #[test]
-fn issue_47_all_open_spans_are_there_however_many_they_are() {
+fn issue_47_all_open_spans_are_shown_however_many_there_are() {
     for ending in [KILL, ["thread, ", ", exit"], THREAD] {
         let opened = rounds(2500, 4000) as u64;
         let (deep, requests, lost) = open_many(ending, 1000, opened);
@@ -85,7 +85,7 @@ fn issue_47_all_open_spans_are_there_however_many_they_are() {
 
 #[test]
 fn issue_47_open_spans_without_room_are_counted() {
-    // With the largest pages a chunk has room for some more spans of a thread.
+    // With the largest page size, a chunk has room for a few more spans of a thread.
     let cases = [(14_000, 1000, 4096), (100, 70_000, 65_536)];
     for (spans, requests, least) in cases.into_iter().take(rounds(1, 2)) {
         let (deep, in_flight, lost) = open_many(KILL, spans, requests);
@@ -96,8 +96,8 @@ fn issue_47_open_spans_without_room_are_counted() {
     }
 }
 
-/// The args of the spans that `open-all` opens, by name.
-fn args_of_open() -> BTreeMap<String, Value> {
+/// Returns the args of the spans that `open-all` opens, by name.
+fn expected_args() -> BTreeMap<String, Value> {
     let ids: Vec<String> = (0..100).map(|at| format!("cmpl-{at:032}")).collect();
     let args = json!({
         "step": {"request_id": "cmpl-1", "batch": 42, "tokens": 8, "unfinished": true},
@@ -114,7 +114,7 @@ fn args_of_open() -> BTreeMap<String, Value> {
     serde_json::from_value(args).unwrap()
 }
 
-/// The args of the unfinished spans among events, by name.
+/// Returns the args of the unfinished spans among events, by name.
 fn args_by_name<'a>(events: impl IntoIterator<Item = &'a Value>) -> BTreeMap<String, Value> {
     let begun = events.into_iter().filter(|event| event["ph"] == "B");
     let named = |event: &Value| {
@@ -130,16 +130,16 @@ fn issue_19_open_spans_keep_their_args() {
     for ending in [KILL, ["", ", finish"], THREAD] {
         let dir = scratch();
         leave_open(dir.path(), "open-all", ending);
-        let second = read_dir(dir.path());
+        let read = read_dir(dir.path());
         assert_eq!(
-            args_by_name(&second.unfinished),
-            args_of_open(),
+            args_by_name(&read.unfinished),
+            expected_args(),
             "{ending:?}"
         );
         for round in ["from the ring", "settled"] {
             let merged = Merged::newest(dir.path());
             let found = args_by_name(merged.events());
-            assert_eq!(found, args_of_open(), "{ending:?}, {round}");
+            assert_eq!(found, expected_args(), "{ending:?}, {round}");
             assert_eq!(merged.damage(), Vec::<String>::new(), "{ending:?}, {round}");
         }
     }
@@ -165,6 +165,6 @@ fn issue_19_the_args_of_open_spans_are_found_by_request() {
     let flows = merged.events().iter();
     let flows = flows.filter(|event| matches!(event["ph"].as_str(), Some("s" | "t" | "f")));
     let at: Vec<_> = flows.map(|event| &event["ts"]).collect();
-    let leads_to = |event: &Value| at.contains(&&event["ts"]);
-    assert!(leads_to(queued) && leads_to(step), "{at:?}");
+    let is_linked = |event: &Value| at.contains(&&event["ts"]);
+    assert!(is_linked(queued) && is_linked(step), "{at:?}");
 }

@@ -1,24 +1,24 @@
-//! A file system that hangs may cost the host seconds, never its life: neither with the recorder's own thread nor without.
+//! A file system that hangs may delay the host by seconds but never block it, both with the recorder's own thread and without it.
 //!
-//! The preloaded library of `faults.rs` has the calls hang, from when a test says so and until it says so.
+//! The preloaded library of `faults.rs` makes calls hang while a test says so.
 
 use crate::faults::with_faults;
 use crate::host;
-use e2e::host_support::{Found, Live, Merged, Outcome, scratch};
+use e2e::host_support::{HostRecording, Live, Merged, Outcome, scratch};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Longer than a second for each of what the host does, shorter than for ever.
+/// Maximum duration of a run: more than a second for each action of the host, but finite.
 const BOUND: Duration = Duration::from_secs(8);
-/// After this time the recorder's own thread is in a write.
+/// Time after which the recorder's own thread is inside a write.
 const UNTIL_IT_WRITES: Duration = Duration::from_millis(600);
 /// Longer than a thread waits for a write.
 const LATE: Duration = Duration::from_millis(1500);
 const HANGING_WRITES: &[&str] = &["writev=hang@1+"];
 
-/// A host that has recorded ten spans. At first, only the first plan for its calls is in force.
+/// A host that has recorded ten spans. At first, only the first plan for its calls is active.
 struct Stalled {
     dir: TempDir,
     switch: fs::File,
@@ -28,15 +28,15 @@ struct Stalled {
 }
 
 impl Stalled {
-    /// Starts it with the given value of `SA_PROFILE_THREADS`, and lets the first plan hold.
+    /// Starts a host with this value of `SA_PROFILE_THREADS`, and activates the first plan.
     fn new(threads: &str, plans: &[&str]) -> Stalled {
         let dir = scratch();
-        let told = dir.path().join("told");
+        let counts = dir.path().join("counts");
         let host = host(&dir.path().join("run"), &["script"])
             .variable("SA_PROFILE_THREADS", threads)
             .deadline(Duration::from_secs(30));
-        let host = with_faults(host, &plans.join(","), &told);
-        let switch = fs::File::options().write(true).open(&told).unwrap();
+        let host = with_faults(host, &plans.join(","), &counts);
+        let switch = fs::File::options().write(true).open(&counts).unwrap();
         let mut stalled = Stalled {
             dir,
             switch,
@@ -44,42 +44,42 @@ impl Stalled {
             host: host.start(),
             began: Instant::now(),
         };
-        stalled.hold(0);
+        stalled.activate(0);
         stalled.host.ask("exit-on-term, spans begun 10, flush");
-        stalled.hold(1);
+        stalled.activate(1);
         stalled
     }
 
-    /// Lets the first plans hold.
-    fn hold(&self, plans: usize) {
-        let left_out = (self.plans - plans) as u64;
-        let bytes = left_out.to_ne_bytes();
+    /// Activates the first `plans` plans.
+    fn activate(&self, plans: usize) {
+        let inactive = (self.plans - plans) as u64;
+        let bytes = inactive.to_ne_bytes();
         self.switch.write_all_at(&bytes, 16).unwrap();
     }
 
-    /// Ends it, with this code and in time.
+    /// Ends the host and asserts its exit code and that it did not take too long.
     fn end(self, code: i32) -> (Outcome, TempDir) {
         let outcome = self.host.end();
-        assert_met(&self.dir);
+        assert_call_made(&self.dir);
         assert_eq!(outcome.status.code(), Some(code), "{outcome:?}");
         assert!(self.began.elapsed() < BOUND, "{:?}", self.began.elapsed());
         (outcome, self.dir)
     }
 }
 
-/// Asserts that a call was made for which a plan held.
-fn assert_met(dir: &TempDir) {
-    let told = fs::read(dir.path().join("told")).unwrap();
-    assert_ne!(told[..8], [0; 8], "no such call was made");
+/// Asserts that a call was made while a plan for it was active.
+fn assert_call_made(dir: &TempDir) {
+    let counts = fs::read(dir.path().join("counts")).unwrap();
+    assert_ne!(counts[..8], [0; 8], "no such call was made");
 }
 
-fn found(dir: &TempDir) -> Found {
-    Found::in_dir(&dir.path().join("run"))
+fn found(dir: &TempDir) -> HostRecording {
+    HostRecording::in_dir(&dir.path().join("run"))
 }
 
-/// The ring fills up while the write at its three quarters never ends. Beside a helper that the host is faster than, it writes itself (docs/threads.md).
+/// A write started by a ring that is three quarters full never ends, and the ring fills up. If the recorder's thread is too slow, the host's thread writes itself (docs/threads.md).
 #[test]
-fn a_write_that_hangs_does_not_hang_the_host_also_if_it_records_fast() {
+fn a_hanging_write_does_not_hang_the_host_even_at_full_speed() {
     for (threads, spans) in [("", 10), ("1", 10), ("", 10_000)] {
         let mut stalled = Stalled::new(threads, HANGING_WRITES);
         stalled.host.ask(&format!("spans later {spans}"));
@@ -91,18 +91,18 @@ fn a_write_that_hangs_does_not_hang_the_host_also_if_it_records_fast() {
     }
 }
 
-/// Whoever looks at the control file hangs there, so that nobody is in a write when the ring fills up.
+/// The thread that checks the control file hangs there, so that no thread is in a write when the ring fills up.
 #[test]
-fn a_look_at_the_control_file_that_hangs_does_not_hang_the_host() {
+fn a_hanging_check_of_the_control_file_does_not_hang_the_host() {
     for threads in ["", "1"] {
         let mut stalled = Stalled::new(threads, &["control=hang@1+", "writev=hang@1+"]);
-        // Events of more than two seconds: with the first one in each the control file is looked at.
+        // The events span more than two seconds. The first event in each second checks the control file.
         for number in 0..50 {
             stalled.host.ask(&format!("spans {number} 1"));
             std::thread::sleep(Duration::from_millis(50));
         }
-        assert_met(&stalled.dir);
-        stalled.hold(2);
+        assert_call_made(&stalled.dir);
+        stalled.activate(2);
         stalled.host.ask("spans later 10000, large");
         stalled.end(7);
     }
@@ -112,7 +112,7 @@ fn a_look_at_the_control_file_that_hangs_does_not_hang_the_host() {
 fn after_a_hang_the_host_has_one_thread_and_nothing_is_lost() {
     let mut stalled = Stalled::new("", HANGING_WRITES);
     stalled.host.ask("spans within 10, flush");
-    stalled.hold(0);
+    stalled.activate(0);
     while stalled.host.threads() > 1 {
         assert!(stalled.began.elapsed() < BOUND, "a thread is left");
         std::thread::sleep(Duration::from_millis(1));
@@ -121,17 +121,17 @@ fn after_a_hang_the_host_has_one_thread_and_nothing_is_lost() {
     found(&stalled.end(7).1).assert_accounted(30);
 }
 
-/// It is in the file, or one that is lost: not both, and not neither.
+/// The span is either in the file or counted as lost, but not both.
 #[test]
 fn a_span_larger_than_a_ring_is_written_late_or_counted() {
     for (is_late, threads, lost) in [(true, "", 0), (false, "", 1), (false, "1", 1)] {
         let mut stalled = Stalled::new(threads, HANGING_WRITES);
         if is_late {
-            stalled.host.tell("large");
+            stalled.host.send("large");
             std::thread::sleep(LATE);
-            stalled.hold(0);
+            stalled.activate(0);
             stalled.host.answer();
-            std::thread::sleep(LATE); // by then it is written
+            std::thread::sleep(LATE); // by then the span is written
             stalled.host.ask("spans after 10");
         } else {
             stalled.host.ask("spans after 10");
@@ -150,32 +150,32 @@ fn a_span_larger_than_a_ring_is_written_late_or_counted() {
     }
 }
 
-/// Also where the calling thread itself writes.
+/// This must also work if the calling thread itself is writing.
 #[test]
 fn a_signal_handler_may_exit_within_a_write() {
     for threads in ["", "0", "1"] {
         let mut stalled = Stalled::new(threads, &["writev=term@1+"]);
-        stalled.host.tell("spans later 10000, flush");
+        stalled.host.send("spans later 10000, flush");
         stalled.end(8);
     }
 }
 
-/// Events in memory end with the process: the ring counts them, if it can be told, or a sentence says so. A write before the hang may have had them.
+/// Events that are only in memory are lost with the process. The ring counts them if possible, and otherwise a line on stderr does. A write before the hang may have saved them.
 #[test]
-fn events_that_end_with_the_process_are_said() {
+fn events_lost_with_the_process_are_reported() {
     for (threads, rest) in [
         ("", Duration::ZERO),
         ("1", Duration::ZERO),
         ("", UNTIL_IT_WRITES),
     ] {
-        // A thread's events wait in memory, for the file has no room for its ring, and the last write never ends.
+        // The thread's events stay in memory, because there is no space for its ring in the file, and the last write never ends.
         let mut stalled = Stalled::new(threads, &["fallocate=28@1+", "writev=hang@1+"]);
         stalled.host.ask("thread parked, spans later 10");
-        stalled.hold(2);
+        stalled.activate(2);
         std::thread::sleep(rest);
         let (outcome, dir) = stalled.end(7);
         if !outcome.stderr.contains("of 1 thread of process") {
-            found(&dir).assert_accounted(20); // ten of either thread
+            found(&dir).assert_accounted(20); // ten from each thread
         }
     }
 }

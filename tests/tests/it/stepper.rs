@@ -1,30 +1,30 @@
-//! Stops a victim after every instruction of what records, flushes, attaches and ends a thread, and kills it after every store that shows.
+//! Stops a victim after every instruction that records, flushes, attaches a thread or ends it, and kills victims after each visible store.
 //!
-//! Each region is gone through in two ways:
+//! Each region is examined in two ways:
 //!
-//! 1. *Watching*: one victim is stepped through the whole region, one instruction at a time. Whenever the ring or the fragment has changed, both are
-//!    read and judged in that state. This numbers the visible stores.
-//! 2. *Killing*: for chosen numbers a fresh victim is stepped to just after that store and killed there with SIGKILL; the second reader and the merge
-//!    must find everything. The numbers are spread evenly over the region; `SA_PROFILE_FULL=1` takes every one of them.
+//! 1. *Watching*: one victim is stepped through the whole region. Whenever the ring or the fragment has changed, both are read and judged in that state.
+//!    This numbers the visible stores.
+//! 2. *Killing*: for some of these numbers, a new victim is stepped to just after that store and killed with SIGKILL. `format-oracle` and the merge
+//!    must find everything. The numbers are spread evenly over the region. `SA_PROFILE_FULL=1` uses all of them.
 //!
-//! A system call counts as one instruction: what a `writev` leaves when it is killed half way is met by the random kills of `crash.rs`.
+//! A system call counts as one instruction. States inside a `writev` are only tested by the random kills of `crash.rs`.
 
 use crate::HOST;
 use e2e::chance::rounds;
 use e2e::host_support::skip;
-use e2e::ledger::{Lack, Seen, Verdict, autopsy, judge};
+use e2e::ledger::{Lack, Readout, Verdict, autopsy, judge};
 use e2e::order::Pattern;
 use e2e::stepped::{Step, Stepped};
 
-/// Most kills of one region in the short version.
+/// Maximum number of kills per region in the short version.
 const KILLS: usize = 3;
 
 fn judge_reader(stepped: &Stepped) -> Verdict {
-    let seen = Seen::by_second_reader(&stepped.victim.directory());
-    judge(&seen, &stepped.victim.progress, 1, Lack::Nothing)
+    let readout = Readout::by_oracle(&stepped.victim.directory());
+    judge(&readout, &stepped.victim.progress, 1, Lack::Nothing)
 }
 
-/// Steps one victim through the region, judges what a reader sees after each store, and kills it at the end. Returns how many stores there were, too.
+/// Steps one victim through the region, judges the files after each store, and kills it at the end. Returns the number of stores and the verdict.
 fn watch(mut stepped: Stepped) -> (usize, Verdict) {
     let mut verdict = judge_reader(&stepped);
     loop {
@@ -39,7 +39,7 @@ fn watch(mut stepped: Stepped) -> (usize, Verdict) {
     (stepped.stores, verdict)
 }
 
-/// Steps a fresh victim to just after its `number`th visible store, kills it, and judges by reader and merge.
+/// Steps a new victim to just after its visible store `number`, kills it, and judges its files with both readers.
 fn kill_after(mut stepped: Stepped, number: usize) -> Verdict {
     while stepped.stores < number && stepped.step() != Step::Left {}
     stepped.kill();
@@ -62,7 +62,7 @@ fn sweep(pattern: Pattern, least_stores: usize) {
         killed += one;
     }
     println!("STEP {pattern:?} stores={stores}\n  watched: {verdict:?}\n  killed: {killed:?}");
-    assert!(stores >= least_stores, "{stores} stores were seen");
+    assert!(stores >= least_stores, "only {stores} visible stores");
     assert!(verdict.is_clean(), "{verdict:?}");
 }
 

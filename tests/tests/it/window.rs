@@ -1,4 +1,4 @@
-//! A window of a run is found without reading the rest, while its process records and after it ended: each segment says how far back what it holds began.
+//! A time window of a run can be found without reading the rest, both during recording and afterwards: each segment states how far back its contents begin.
 
 use crate::host;
 use e2e::host_support::{Merged, scratch, segment_bytes};
@@ -10,9 +10,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 use trace_merge::{EventOptions, Mode, Moment, Options, Window};
 
-/// Segments of 1 MiB.
+/// Bound that results in segments of 1 MiB.
 const BOUND: (&str, &str) = ("SA_PROFILE_MAX_MB", "16");
-/// Spans of a thread in each tenth of a second: a segment lasts for 0.9 s.
+/// Spans of a thread per tenth of a second. A segment lasts for 0.9 s.
 const SPANS: u64 = 720;
 const SECONDS: u64 = 12;
 
@@ -29,7 +29,7 @@ fn merge(dir: &Path, window: Window) -> (Merged, Spans) {
     let base_ns = merged.report().clocks.base_ns;
     let span = |event: &Value| {
         let args = &event["args"];
-        // A window cuts a span, and says what it was.
+        // A window cuts spans and records their whole times in args.
         let ns = |key: &str| {
             let whole_us = args[format!("sa_whole_{key}")].as_f64();
             (whole_us.or(event[key].as_f64()).unwrap() * 1000.0).round() as i64
@@ -43,7 +43,7 @@ fn merge(dir: &Path, window: Window) -> (Merged, Spans) {
     (merged, spans)
 }
 
-/// The part between two seconds of a run.
+/// Returns the window between two seconds of a run.
 fn between(from_s: u64, to_s: u64) -> Window {
     let moment = |seconds| Some(Moment::FromStart(Duration::from_secs(seconds)));
     Window::Between {
@@ -53,19 +53,19 @@ fn between(from_s: u64, to_s: u64) -> Window {
     }
 }
 
-/// A run, and what was found of its third second while it recorded: another run where the machine stood still until there was nothing left to record.
-fn looked_at() -> (TempDir, (Merged, Spans)) {
+/// Records a run and merges its third second meanwhile. Repeats if a slow machine left nothing more to record after that merge.
+fn recorded_with_live_window() -> (TempDir, (Merged, Spans)) {
     for _ in 0..3 {
         let dir = scratch();
         let ticks = (10 * SECONDS).to_string();
-        // The run also has long spans, from 0.5 s to 3.5 s. They end after the windows that contain them.
+        // The run also contains long spans, from 0.5 s to 3.5 s, which end after the windows that contain them.
         let host = host(dir.path(), &["long", &SPANS.to_string(), &ticks, "5", "35"]);
         let host = host.variable(BOUND.0, BOUND.1).start();
         sleep(Duration::from_millis(6_500));
         let live = merge(dir.path(), between(2, 3));
-        let seen = segment_bytes(dir.path());
+        let bytes = segment_bytes(dir.path());
         let _outcome = host.end().quiet();
-        if segment_bytes(dir.path()) > seen + 100_000 {
+        if segment_bytes(dir.path()) > bytes + 100_000 {
             return (dir, live);
         }
     }
@@ -74,7 +74,7 @@ fn looked_at() -> (TempDir, (Merged, Spans)) {
 
 #[test]
 fn a_window_of_a_run_is_found_without_reading_the_rest() {
-    let (dir, (live_merged, live)) = looked_at();
+    let (dir, (live_merged, live)) = recorded_with_live_window();
     assert_eq!(live_merged.damage(), Vec::<String>::new());
     let (whole_merged, whole) = merge(dir.path(), Window::WholeRun);
     let long = whole.iter().filter(|span| !span.0.starts_with("thread-"));

@@ -1,4 +1,4 @@
-//! Hosts of very many threads.
+//! Hosts with many threads.
 
 use crate::work::{open, record};
 use sa_recorder::{Args, AsyncSpan, Level};
@@ -6,12 +6,12 @@ use std::sync::Barrier;
 use std::thread::{self, Builder, Scope};
 use std::time::{Duration, Instant};
 
-/// Small stacks, so that the threads' own memory is not what is tested.
+/// Size of the threads' stacks. It is small because the threads' own memory is not under test.
 const STACK_BYTES: usize = 128 << 10;
-/// Threads alive at a time when they come one after the other.
+/// Number of threads that are alive at a time in `one_by_one`.
 const AT_A_TIME: usize = 4;
 
-/// How long a thread of a paced host sleeps between two bursts.
+/// Interval between two bursts of a paced host.
 const TICK: Duration = Duration::from_millis(100);
 
 fn start<'scope>(scope: &'scope Scope<'scope, '_>, work: impl FnOnce() + Send + 'scope) {
@@ -19,7 +19,7 @@ fn start<'scope>(scope: &'scope Scope<'scope, '_>, work: impl FnOnce() + Send + 
     builder.spawn_scoped(scope, work).expect("a thread starts");
 }
 
-/// Runs `threads` threads and calls `at_the_end` when each has recorded `count` spans and none has ended.
+/// Runs `threads` threads, and calls `at_the_end` once each has recorded `count` spans but none has ended.
 pub(crate) fn at_once(threads: u64, count: u64, at_the_end: fn()) {
     let together = Barrier::new(usize::try_from(threads).expect("a small count"));
     let work = |number| {
@@ -33,7 +33,7 @@ pub(crate) fn at_once(threads: u64, count: u64, at_the_end: fn()) {
     thread::scope(|scope| (0..threads).for_each(|number| start(scope, move || work(number))));
 }
 
-/// Runs `threads` threads that record one span each, a few at a time.
+/// Runs `threads` threads that record one span each, a few threads at a time.
 pub(crate) fn one_by_one(threads: u64) {
     let numbers: Vec<u64> = (0..threads).collect();
     for some in numbers.chunks(AT_A_TIME) {
@@ -45,7 +45,7 @@ pub(crate) fn one_by_one(threads: u64) {
     }
 }
 
-/// Runs `threads` threads that record `burst` spans each, `ticks` times, and sleep in between: a server with little to do.
+/// Runs `threads` threads that record bursts of `burst` spans, `ticks` times, and sleep in between, like a server under light load.
 pub(crate) fn paced(threads: u64, burst: u64, ticks: u64) {
     let began = Instant::now();
     let work = |number| {
@@ -57,21 +57,21 @@ pub(crate) fn paced(threads: u64, burst: u64, ticks: u64) {
     thread::scope(|scope| (0..threads).for_each(|number| start(scope, move || work(number))));
 }
 
-/// Runs a paced thread, and records three spans from one tick to another: on a thread, on a lane, and by a call after the end.
+/// Runs a paced thread. Meanwhile records three spans from tick `begin` to tick `end`: on a thread, on a lane, and as a duration reported afterwards.
 pub(crate) fn long(burst: u64, ticks: u64, begin: u64, end: u64) {
     let (from, len) = (tick_time(begin), tick_time(end - begin));
     let args = |label: &str| Args::new().with("label", label).with("index", 0);
     thread::scope(|scope| {
         start(scope, || {
             thread::sleep(from);
-            let (lane, told) = (args("lane"), args("told"));
+            let (lane, reported) = (args("lane"), args("told"));
             let on_thread = sa_recorder::span!("host", "long", label = "thread", index = 0);
             let on_lane = AsyncSpan::open_at(Level::E2e, "host", "long", None, None, &lane);
             let start_ns = Some(sa_recorder::now_ns());
             thread::sleep(len);
             drop((on_thread, on_lane));
             let dur_ns = i64::try_from(len.as_nanos()).expect("a short time");
-            sa_recorder::duration(Level::E2e, "host", "long", dur_ns, start_ns, &told);
+            sa_recorder::duration(Level::E2e, "host", "long", dur_ns, start_ns, &reported);
         });
         paced(1, burst, ticks);
     });

@@ -1,4 +1,4 @@
-//! A host that becomes a daemon: it closes every descriptor, the recorder's too, and opens files of its own under the same numbers.
+//! A host that becomes a daemon: it closes all descriptors, including the recorder's, and then opens its own files under the same numbers.
 
 use crate::work::record;
 use std::fs::{File, OpenOptions};
@@ -6,12 +6,12 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// Numbers under which the daemon's own file is opened again: low ones, and those where a recorder would hide its own.
-const TAKEN: [std::ops::Range<i32>; 2] = [3..24, 512..560];
-/// Rounds of recording and writing.
+/// Descriptor numbers under which the daemon opens its file: low ones, and the range in which a recorder would place its own.
+const REUSED: [std::ops::Range<i32>; 2] = [3..24, 512..560];
+/// Number of rounds of recording and writing.
 const ROUNDS: u64 = 40;
 
-/// The daemon's life: records `count` spans while it writes `file`. Its pid and its idle CPU time in ms go into `<file>.end` as the last thing.
+/// Runs the daemon. Records `count` spans while writing to `file`, and finally writes its pid and its idle CPU time in ms to `<file>.end`.
 pub(crate) fn serve(file: &str, count: u64) {
     // SAFETY: setsid has no preconditions.
     unsafe { libc::setsid() };
@@ -31,21 +31,21 @@ pub(crate) fn serve(file: &str, count: u64) {
 }
 
 fn close_everything() {
-    // SAFETY: that descriptors close under the recorder is the point; this program uses none of its own until it opens new ones.
+    // SAFETY: closing the recorder's descriptors is the purpose. This program uses no descriptor of its own until it opens new ones.
     let status = unsafe { libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0) };
     assert_eq!(status, 0, "close_range succeeds");
 }
 
-/// Opens the file and gives it every number that the recorder may believe to be its own.
+/// Opens the file under every number that the recorder may still believe to be its own.
 fn open_everywhere(path: &str) -> File {
     let file = OpenOptions::new()
         .append(true)
         .create(true)
         .open(path)
         .expect("the host's file opens");
-    let numbers = TAKEN.into_iter().flatten();
+    let numbers = REUSED.into_iter().flatten();
     for number in numbers.filter(|number| *number != file.as_raw_fd()) {
-        // SAFETY: all these numbers were closed; the host may use them as it likes.
+        // SAFETY: all these numbers were closed, so the host may reuse them.
         let status = unsafe { libc::dup2(file.as_raw_fd(), number) };
         assert_eq!(status, number, "dup2 succeeds");
     }
@@ -59,7 +59,7 @@ fn idle_cpu_ms() -> u64 {
     cpu_ms() - before
 }
 
-/// Returns the CPU time so far. The kernel counts ticks of 10 ms in the 12th and 13th field after the program's name.
+/// Returns the CPU time used so far. The kernel reports it in ticks of 10 ms, in the 12th and 13th field after the program's name.
 fn cpu_ms() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("the state of this process");
     let (_, fields) = stat.rsplit_once(')').expect("a name");

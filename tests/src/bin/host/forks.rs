@@ -1,16 +1,16 @@
-//! Forks of every kind.
+//! Different kinds of forks.
 
 use crate::work;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a child may take before it counts as hanging.
+/// Time after which a child is considered hung.
 const CHILD_DEADLINE: Duration = Duration::from_secs(20);
-/// Threads that record while the main thread forks.
+/// Number of threads that record while the main thread forks.
 const BUSY_THREADS: u64 = 4;
 
-/// Forks as the C library does.
+/// Forks with the C library's function.
 pub(crate) fn fork() -> libc::pid_t {
     // SAFETY: the callers' children use only the recorder, plain code and `_exit` or `exit`.
     let pid = unsafe { libc::fork() };
@@ -18,21 +18,21 @@ pub(crate) fn fork() -> libc::pid_t {
     pid
 }
 
-/// Forks without the C library, so that nothing that waits for forks is called.
+/// Forks with the system call alone, so that no `pthread_atfork` handler runs.
 pub(crate) fn fork_raw() -> libc::pid_t {
-    // SAFETY: as `fork`, and the process has one thread.
+    // SAFETY: as in `fork`; in addition, the process has only one thread.
     let pid = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
     assert!(pid >= 0, "fork succeeds");
     libc::pid_t::try_from(pid).expect("a pid")
 }
 
-/// Ends the process well, without running any exit handler.
+/// Ends the process successfully without running exit handlers.
 pub(crate) fn end_now() -> ! {
     // SAFETY: _exit has no preconditions.
     unsafe { libc::_exit(crate::DONE.into()) }
 }
 
-/// Waits for `pid`; false if it did not end well within the deadline (then it is killed).
+/// Waits for `pid`. Kills it at the deadline. Returns true if it ended successfully.
 pub(crate) fn reap(pid: libc::pid_t) -> bool {
     let start = Instant::now();
     loop {
@@ -53,9 +53,9 @@ pub(crate) fn reap(pid: libc::pid_t) -> bool {
     }
 }
 
-/// Exchanges the rights of root for the rights of a user.
+/// Changes from root to an ordinary user.
 pub(crate) fn become_user(user: u32) {
-    // SAFETY: an empty list of groups is at no address.
+    // SAFETY: the list of groups is empty, so the null pointer is not read.
     let groups = unsafe { libc::setgroups(0, std::ptr::null()) };
     // SAFETY: setgid has no preconditions.
     let group = unsafe { libc::setgid(user) };
@@ -64,7 +64,7 @@ pub(crate) fn become_user(user: u32) {
     assert_eq!((groups, group, user), (0, 0, 0), "root gives up its rights");
 }
 
-/// Forks again and again while four threads record; each child records one span. Prints the number of spans of each thread.
+/// Forks repeatedly while four threads record. Each child records one span. Prints the number of spans of each thread.
 pub(crate) fn busy(forks: u64) {
     let is_over = AtomicBool::new(false);
     let counts: Vec<u64> = thread::scope(|scope| {
@@ -87,7 +87,7 @@ pub(crate) fn busy(forks: u64) {
     println!("{counts:?}");
 }
 
-/// Records bursts of spans until told to stop; gives their number.
+/// Records bursts of spans until `stop` is set, and returns their number.
 fn record_until(stop: &AtomicBool, label: &str) -> u64 {
     let mut index = 0;
     while !stop.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Spans of tasks: they nest on the row of their task, and end in any order, on any thread.
+//! Spans of asyncio-like tasks. They nest on the lane of their task, and end in any order and on any thread.
 
 use e2e::chance::Chance;
 use sa_recorder::{Args, AsyncSpan, Level, async_span};
@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Mutex;
 use std::thread;
 
-/// Spans of a task that are open at a time, at most.
+/// Maximum number of open spans per task.
 const MOST_OPEN: usize = 200;
 
 pub(crate) fn open(
@@ -22,19 +22,19 @@ pub(crate) fn open(
     AsyncSpan::open_at(Level::E2e, "host", label, parent, lane, &args)
 }
 
-/// Tasks whose spans are opened within the innermost one and ended mostly in order, by threads that take the next best task each time.
+/// Runs tasks whose spans are opened inside the innermost open one and mostly ended in order. Each thread picks a random task for every step.
 pub(crate) fn tasks(threads: u64, tasks: u64, spans: u64) {
     let stacks: Vec<Mutex<(u64, Vec<AsyncSpan>)>> = (0..tasks).map(|_| Mutex::default()).collect();
     thread::scope(|scope| {
         for seed in 0..threads {
             let stacks = &stacks;
-            scope.spawn(move || work(stacks, spans, &mut Chance::of(seed)));
+            scope.spawn(move || work(stacks, spans, &mut Chance::from_seed(seed)));
         }
     });
     stacks.into_iter().for_each(drop);
 }
 
-/// Until all tasks have opened their spans.
+/// Opens and ends spans of random tasks until all tasks have opened all their spans.
 fn work(stacks: &[Mutex<(u64, Vec<AsyncSpan>)>], spans: u64, chance: &mut Chance) {
     let is_open = |stack: &Mutex<(u64, Vec<AsyncSpan>)>| {
         let stack = stack.lock().expect("no thread panics");
@@ -58,12 +58,12 @@ fn work(stacks: &[Mutex<(u64, Vec<AsyncSpan>)>], spans: u64, chance: &mut Chance
             };
             let ended = open_spans.remove(at);
             drop(stack);
-            drop(ended); // while others open and end spans of the same task
+            drop(ended); // outside the lock, so that other threads can open and end spans of the same task meanwhile
         }
     }
 }
 
-/// Leaves spans open within each other: one in order, one whose parent has ended.
+/// Leaves nested spans open, including one whose parent has ended.
 pub(crate) fn open_some() {
     let outer = open("outer", 0, None, Some("Task-1"));
     let middle = open("middle", 0, Some(&outer), None);
@@ -76,7 +76,7 @@ pub(crate) fn open_some() {
     let _left = ManuallyDrop::new([outer, middle, inner, orphan, after]);
 }
 
-/// Names rows in turn, over segments that are removed.
+/// Opens tasks with changing lane names, across segments that are removed.
 pub(crate) fn named(count: u64) {
     let kept = open("kept", 0, None, Some("Task-kept"));
     for index in 0..count {
@@ -85,6 +85,6 @@ pub(crate) fn named(count: u64) {
         drop(open("step", index, Some(&task), None));
         drop(task);
     }
-    drop(async_span!("host", "unnamed")); // takes the lane of the tasks
+    drop(async_span!("host", "unnamed")); // reuses the lane of the tasks
     drop(kept);
 }

@@ -1,10 +1,10 @@
-//! A host program for the end-to-end tests: it obeys commands, answers with fixed lines and ends with exit code 7.
+//! A host program for the end-to-end tests: it executes commands, prints fixed answers and exits with code 7.
 //!
-//! `host [--lazy] COMMAND [ARGUMENT]...`; a lazy one leaves it to its first event, or to the command `init`, to begin recording.
+//! Usage: `host [--lazy] COMMAND [ARGUMENT]...`. With `--lazy`, recording begins at the first event or at the command `init`.
 //!
-//! The command `script` reads further commands from stdin, one per line (`script.rs`). The answers never depend on whether the host is recorded, so a test can
-//! compare both ways. Every span carries the label and index of its place in the program and the pid that the host itself saw, so a test notices missing and
-//! doubled spans.
+//! The command `script` reads further commands from stdin, one per line (`script.rs`). The answers do not depend on whether the host is recorded, so a test can
+//! compare both cases. Every span carries the label and index of its place in the program and the pid that the host saw, so that a test can detect missing and
+//! duplicated spans.
 #![expect(
     unsafe_code,
     reason = "forks, limits and descriptors have no safe interface"
@@ -31,7 +31,7 @@ use sa_recorder::Recorder;
 use script::Script;
 use std::process::ExitCode;
 
-/// The exit code of a host that did what it was asked to.
+/// Exit code of a host that completed its commands.
 const DONE: u8 = 7;
 
 fn main() -> ExitCode {
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     ExitCode::from(DONE)
 }
 
-/// Does what a program does by itself, for tests that only look at what is left.
+/// Runs one of the commands that work without further control, for tests that only examine the recording.
 fn run(command: &[&str]) {
     match *command {
         ["rounds", count] => open_spans::rounds(number(count)),

@@ -1,4 +1,4 @@
-//! Events that are too large, values that panic, and more call sites than a ring can list.
+//! Oversized events, values that panic, and more call sites than a ring can list.
 
 use crate::sandbox::set_limit;
 use crate::work::record;
@@ -6,7 +6,7 @@ use sa_recorder::{
     Args, AsyncSpan, Level, Recorder, Site, SpanGuard, Value, counter, instant, span,
 };
 
-/// A value that a function writes.
+/// A value written by a function.
 struct Written(fn(&mut Vec<u8>));
 
 impl Value for Written {
@@ -15,13 +15,13 @@ impl Value for Written {
     }
 }
 
-/// Writes more bytes than a line may have.
+/// Writes more bytes than a line may contain.
 const ENDLESS: Written = Written(|out| {
     out.push(b'"');
     out.resize(out.len() + (17 << 20), b'x');
     out.push(b'"');
 });
-/// Panics amid its text.
+/// Panics after writing part of its text.
 const PANICKING: Written = Written(|out| {
     out.extend_from_slice(b"\"half");
     panic!("a value's own panic");
@@ -29,7 +29,7 @@ const PANICKING: Written = Written(|out| {
 /// Writes invalid JSON.
 const NO_JSON: Written = Written(|out| out.extend_from_slice(b"\"half\n"));
 
-/// Records names and a span larger than a slot takes, and an event larger than a line may be.
+/// Records names and a span that exceed a slot, and an event that exceeds the maximum line length.
 pub(crate) fn oversized() {
     let name = "n".repeat(400 << 10);
     Recorder::get().set_process_name(&name);
@@ -43,7 +43,7 @@ pub(crate) fn oversized() {
     record("after", 10);
 }
 
-/// Records a span that no ring has room for.
+/// Records a span that is too large for any ring.
 pub(crate) fn large() {
     let mut large = crate::work::open("large", 0);
     for number in 0..20 {
@@ -51,14 +51,14 @@ pub(crate) fn large() {
     }
 }
 
-/// Says whether the kernel gave the program rights that its caller lacks.
+/// Reports whether the kernel gave the program rights that its caller lacks.
 pub(crate) fn rights() -> String {
-    // SAFETY: reads a word that the kernel gave the process.
+    // SAFETY: `getauxval` reads a value from the auxiliary vector.
     let raised = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     format!("rights raised: {raised}")
 }
 
-/// Records a span whose args find no memory, and is killed inside it.
+/// Records a span while no memory is available for its args, and is killed inside it.
 pub(crate) fn little_memory_then_killed() {
     record("work", 10);
     let text = "x".repeat(16 << 10);
@@ -70,11 +70,11 @@ pub(crate) fn little_memory_then_killed() {
     crate::work::die();
 }
 
-/// Records on after values have panicked.
+/// Records values that panic, then ordinary spans.
 pub(crate) fn panicking() {
     std::panic::set_hook(Box::new(|_| {}));
     for _ in 0..10 {
-        // Only a recorded value is written.
+        // The value is only written if the event is recorded.
         let _panic = std::panic::catch_unwind(|| instant!("host", "panic", value = PANICKING));
     }
     record("after", 100);
@@ -93,8 +93,8 @@ pub(crate) fn unfit() {
     let series = Args::new().with("nan", f64::NAN).with("busy", true);
     let recorder = Recorder::get();
     recorder.counter(Level::E2e, "odd", &series);
-    if let Some(row) = recorder.thread_track(std::process::id()) {
-        row.counter(Level::E2e, "odd", sa_recorder::now_ns(), &series);
+    if let Some(track) = recorder.thread_track(std::process::id()) {
+        track.counter(Level::E2e, "odd", sa_recorder::now_ns(), &series);
     }
     record("after", 10);
 }
@@ -104,9 +104,9 @@ fn site(name: String) -> &'static Site {
     Box::leak(Box::new(Site::new(Level::E2e, "host", name)))
 }
 
-/// Opens spans of more call sites than have room in the ring, then is killed with two of the last ones open.
+/// Opens spans from more call sites than the ring can list, then is killed while two of the last ones are open.
 pub(crate) fn many_sites_then_killed() {
-    // First long names, then short ones for the rest of the table.
+    // Long names come first, then short ones fill the rest of the table.
     for number in 0..200 {
         let length = if number < 100 { 1000 } else { 1 };
         let name = format!("{number}-{}", "s".repeat(length));
@@ -119,7 +119,7 @@ pub(crate) fn many_sites_then_killed() {
     crate::work::die();
 }
 
-/// Exchanges two names, again and again, until there is a file of the third name.
+/// Exchanges two file names repeatedly until the file `stop` exists.
 pub(crate) fn exchange(one: &str, other: &str, stop: &str) {
     let text = |name: &str| std::ffi::CString::new(name).expect("a path without NUL");
     let (one, other) = (text(one), text(other));

@@ -1,4 +1,4 @@
-//! Spans of every kind that stay open, do not end one after the other, or get their arguments late.
+//! Spans of every kind that stay open, overlap, or receive arguments late.
 
 use crate::work::open;
 use e2e::host_support::status_kib;
@@ -7,10 +7,10 @@ use sa_recorder::{
 };
 use std::mem::ManuallyDrop;
 
-/// What the host's memory may grow by: far less than a million rounds would leave behind.
+/// Maximum growth of the host's memory. A leak over a million rounds would be far larger.
 const GROWTH_KIB: u64 = 4096;
 
-/// Spans of every kind with args.
+/// Open spans of every kind with args.
 pub(crate) struct OpenSpans {
     _guards: [SpanGuard; 4],
     id: SpanId,
@@ -19,7 +19,7 @@ pub(crate) struct OpenSpans {
 }
 
 impl OpenSpans {
-    /// Opens them, and ends others in between.
+    /// Opens the spans, and ends others in between.
     pub(crate) fn open() -> OpenSpans {
         drop(span!("host", "queued", request_id = "cmpl-1"));
         let mut step = span!("host", "step", request_id = "cmpl-1", batch = 42);
@@ -30,10 +30,10 @@ impl OpenSpans {
         let long_name = "a name that is longer than what an entry holds";
         let id = SpanId::begin(Level::E2e, "host", long_name);
         id.arg("first", 1);
-        // Ids of requests as a step of many has them: too long for an entry, not for its thread.
+        // Request ids of a large step: too long for an open-span entry, but not for its thread.
         let ids: Vec<String> = (0..100).map(|at| format!("cmpl-{at:032}")).collect();
         let many = span!("host", "many", ids = ids, batch = 100);
-        id.arg("late", 2); // while another one is open
+        id.arg("late", 2); // while another span is open
         let text = "p".repeat(20_000);
         let long = span!("host", "long", request_id = "cmpl-9", prompt = text, n = 1);
         begin(Level::E2e, "host", "bare");
@@ -53,7 +53,7 @@ impl OpenSpans {
         }
     }
 
-    /// Ends them with more args.
+    /// Ends the spans with more args.
     pub(crate) fn end(self) {
         self.id.arg("late", 1);
         self.lane_id.arg("late", 1);
@@ -63,8 +63,8 @@ impl OpenSpans {
     }
 }
 
-/// Runs rounds below an open span, in which memory stays as it was. In each, a step gets arguments while a span in it is open, and spans end in the order they
-/// began in.
+/// Runs rounds below an open span and asserts that memory does not grow. In each round a step receives args while a span inside it is open, and three spans end in
+/// the order in which they began.
 pub(crate) fn rounds(count: u64) {
     let _serve = open("serve", 0);
     let round = |index| {
@@ -86,7 +86,7 @@ pub(crate) fn rounds(count: u64) {
     assert!(grown < GROWTH_KIB, "{grown} KiB");
 }
 
-/// Opens `spans` spans within each other and `requests` async ones, ends some of each, and leaves the others open.
+/// Opens `spans` nested spans and `requests` async ones, ends some of each, and leaves the others open.
 pub(crate) fn open_many(spans: u64, requests: u64) {
     let mut spans: Vec<_> = (0..spans).map(|index| open("deep", index)).collect();
     drop(spans.remove(1));

@@ -1,21 +1,21 @@
-//! A host that forbids itself one system call, from some moment on, and records as if nothing were.
+//! A host that forbids itself one system call from some moment on, and keeps recording.
 
 use crate::work::record;
 use crate::{sandbox, starved};
 use sa_recorder::Recorder;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// How often all threads have been asked to record.
+/// Number of times that all threads have been asked to record.
 static ASKED: AtomicU32 = AtomicU32::new(0);
-/// Threads that wait to be asked.
+/// Number of threads that are ready to be asked.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
-/// How often one of them has.
+/// Number of requests that threads have completed.
 static DONE: AtomicU32 = AtomicU32::new(0);
 
-/// Spans that a thread records when it is asked: some flushes.
+/// Spans that a thread records per request, enough for several flushes.
 const SPANS: u64 = 3000;
 
-/// Forbids the call before the first event, between events, or when all are recorded. A number that no call has forbids none.
+/// Forbids the call before the first event, between events, or after all are recorded. A number that is no system call forbids nothing.
 pub(crate) fn run(when: &str, call: u64, error: u64) {
     let refuse = || {
         let error = i32::try_from(error).expect("an error number");
@@ -26,7 +26,7 @@ pub(crate) fn run(when: &str, call: u64, error: u64) {
         std::thread::spawn(move || record_when_asked(first));
     }
     while STARTED.load(Ordering::Acquire) < threads.len() {
-        std::thread::yield_now(); // the C library starts no thread without its calls
+        std::thread::yield_now(); // the C library cannot start a thread once its system calls are forbidden
     }
     match when {
         "before" => {
@@ -46,14 +46,14 @@ pub(crate) fn run(when: &str, call: u64, error: u64) {
     }
 }
 
-/// Forbids the call on the only processor as soon as the recorder may have a thread: one that has not run yet begins under the filter.
+/// Forbids the call just after the recorder may have started its thread. Everything runs on one processor, so a thread that has not run yet starts under the filter.
 fn refuse_beside_a_new_thread(refuse: impl Fn()) {
-    // SAFETY: takes nothing.
+    // SAFETY: `sched_getcpu` takes no arguments.
     let here = unsafe { libc::sched_getcpu() };
     let here = usize::try_from(here).expect("the number of a processor");
-    // SAFETY: all bits zero are a set of no processors.
+    // SAFETY: all bits zero is the empty set of processors.
     let mut only: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the number is one that the kernel gave.
+    // SAFETY: the number came from the kernel.
     unsafe { libc::CPU_SET(here, &mut only) };
     // SAFETY: the set is valid for the call.
     let bound = unsafe { libc::sched_setaffinity(0, size_of_val(&only), &raw const only) };
@@ -63,7 +63,7 @@ fn refuse_beside_a_new_thread(refuse: impl Fn()) {
     Recorder::get().flush();
 }
 
-/// Has this thread and so many others record, and waits for them without a call: which one is forbidden is not known here.
+/// Records on this thread and on `others` others, and waits for them without any system call, because any call may be the forbidden one.
 fn record_everywhere(others: u32) {
     let so_far = DONE.load(Ordering::Acquire);
     ASKED.fetch_add(1, Ordering::Release);
@@ -74,7 +74,7 @@ fn record_everywhere(others: u32) {
     }
 }
 
-/// Records each time that all are asked, beginning with the time `first`: one thread is new to the recorder when the call is forbidden already.
+/// Records at each request from number `first` on. One thread only becomes known to the recorder after the call is forbidden.
 fn record_when_asked(first: u32) {
     STARTED.fetch_add(1, Ordering::Release);
     for turn in first.. {

@@ -1,4 +1,4 @@
-//! Recordings that one process begins one after the other.
+//! Recordings that one process starts one after the other.
 
 use crate::forks::{end_now, fork, reap};
 use crate::work::record;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Begins a recording in `dir`, with the rest as the environment has it.
+/// Starts a recording in `dir`, with all other settings from the environment.
 pub(crate) fn start(dir: &Path) -> String {
     match Recorder::start_with(|name| variable(dir, name)) {
         Ok(_) => crate::work::who(),
@@ -24,22 +24,22 @@ fn variable(dir: &Path, name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// What the threads of a stress test are told, and what they tell.
+/// State shared by the threads of a stress test.
 struct Stress {
-    /// Even while one recording is in force, odd while it is changed.
+    /// Even while a recording is active, odd while it is being replaced.
     phase: AtomicU64,
     stop: AtomicBool,
 }
 
-/// Restarts while threads record at full speed. Prints which spans of each thread were acknowledged in each recording: begun and ended within it.
+/// Restarts while threads record at full speed. For each thread, prints the spans that were acknowledged in each recording, because they began and ended within it.
 pub(crate) fn stress(dir: &str, threads: u64, cycles: u64) {
     let dir = PathBuf::from(dir);
-    let place = |cycle: u64| dir.join(cycle.to_string());
+    let directory = |cycle: u64| dir.join(cycle.to_string());
     let stress = Stress {
         phase: AtomicU64::new(0),
         stop: AtomicBool::new(false),
     };
-    assert!(Recorder::start_with(|name| variable(&place(0), name)).is_ok());
+    assert!(Recorder::start_with(|name| variable(&directory(0), name)).is_ok());
     let acknowledged: Vec<Vec<[u64; 2]>> = thread::scope(|scope| {
         let record = |thread| stress.record(thread, cycles);
         let threads: Vec<_> = (0..threads)
@@ -48,7 +48,7 @@ pub(crate) fn stress(dir: &str, threads: u64, cycles: u64) {
         for cycle in 1..cycles {
             thread::sleep(Duration::from_millis(3));
             stress.phase.fetch_add(1, Ordering::SeqCst);
-            let begun = Recorder::start_with(|name| variable(&place(cycle), name));
+            let begun = Recorder::start_with(|name| variable(&directory(cycle), name));
             assert!(begun.is_ok(), "{begun:?}");
             stress.phase.fetch_add(1, Ordering::SeqCst);
         }
@@ -62,8 +62,8 @@ pub(crate) fn stress(dir: &str, threads: u64, cycles: u64) {
 }
 
 impl Stress {
-    /// Records until it is told to stop; gives the first and the last of the spans that are sure to be in each recording, 0 for none. Labelled with the recording and the thread, and
-    /// numbered from 1; others have the label `between`.
+    /// Records until `stop` is set. Returns the first and the last span that must be in each recording, or 0 if there is none. These spans are labelled with the
+    /// recording and the thread, and numbered from 1. Others have the label `between`.
     fn record(&self, thread: u64, cycles: u64) -> Vec<[u64; 2]> {
         let mut ranges = vec![[0, 0]; usize::try_from(cycles).expect("a small number")];
         let phase = || self.phase.load(Ordering::SeqCst);
@@ -90,10 +90,10 @@ impl Stress {
     }
 }
 
-/// Children that are forked while one recording begins. A begin moves what they leave aside, so the more there are the longer it takes.
+/// Number of children forked while one recording starts. A start moves their files aside, so it takes longer with more children.
 const CHILDREN_PER_CYCLE: u64 = 10;
 
-/// Forks from one thread while another restarts; every child records under its own label, then ends at once.
+/// Forks on one thread while another one restarts the recording. Every child records under its own label and then ends.
 pub(crate) fn forks(dir: &str, cycles: u64) {
     start(dir.as_ref());
     let mut children = Vec::new();

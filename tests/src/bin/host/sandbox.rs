@@ -1,38 +1,38 @@
-//! Limits of the process, and seccomp filters as container runtimes set them up.
+//! Process limits, and seccomp filters like those of container runtimes.
 
 const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const JUMP: u32 = libc::BPF_JMP | libc::BPF_K;
-const GIVE: u32 = libc::BPF_RET | libc::BPF_K;
-/// Where what the kernel shows of a call has its number.
+const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+/// Offset of the call's number in `seccomp_data`.
 const NUMBER: u32 = 0;
 
-/// Where it has the lower half of an argument.
+/// Returns the offset of the lower half of an argument in `seccomp_data`.
 fn argument(at: u32) -> u32 {
     16 + at * 8 + if cfg!(target_endian = "big") { 4 } else { 0 }
 }
 
-/// Answers a call with an error in every thread, unless its first argument is one of the three descriptors that the host itself writes to.
+/// Makes a system call fail with this error in all threads. Calls on stdin, stdout and stderr are still allowed, because the host itself writes to them.
 pub(crate) fn refuse(number: libc::c_long, error: i32) {
     let last = libc::STDERR_FILENO.cast_unsigned();
     let descriptors = [libc::SYS_write, libc::SYS_writev, libc::SYS_close];
-    let spared = u8::from(descriptors.contains(&number)); // else both ways lead to the refusal
+    let allowed_jump = u8::from(descriptors.contains(&number)); // for other calls, both branches lead to the error
     let number = u32::try_from(number).expect("the number of a call");
     install(&mut [
         statement(LOAD, NUMBER, 0, 0),
         statement(JUMP | libc::BPF_JEQ, number, 0, 3),
         statement(LOAD, argument(0), 0, 0),
-        statement(JUMP | libc::BPF_JGT, last, 0, spared),
-        refused(error),
-        statement(GIVE, libc::SECCOMP_RET_ALLOW, 0, 0),
+        statement(JUMP | libc::BPF_JGT, last, 0, allowed_jump),
+        error_statement(error),
+        statement(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0),
     ]);
 }
 
-fn refused(error: i32) -> libc::sock_filter {
+fn error_statement(error: i32) -> libc::sock_filter {
     let give = libc::SECCOMP_RET_ERRNO | error.cast_unsigned();
-    statement(GIVE, give, 0, 0)
+    statement(RETURN, give, 0, 0)
 }
 
-/// Sets a filter for all threads of the process.
+/// Installs a filter in all threads of the process.
 fn install(filter: &mut [libc::sock_filter]) {
     let program = libc::sock_fprog {
         len: u16::try_from(filter.len()).expect("a short program"),
@@ -58,7 +58,7 @@ fn statement(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
     libc::sock_filter { code, jt, jf, k }
 }
 
-/// Limits what the process may have.
+/// Sets a resource limit of the process.
 pub(crate) fn set_limit(what: &str, value: libc::rlim_t) {
     let resource = match what {
         "fsize" => libc::RLIMIT_FSIZE,
@@ -75,17 +75,17 @@ pub(crate) fn set_limit(what: &str, value: libc::rlim_t) {
     assert_eq!(status, 0, "limits can be lowered");
 }
 
-/// Sets which permissions new files lack.
+/// Sets the umask.
 pub(crate) fn set_umask(octal: &str) {
     let mask = libc::mode_t::from_str_radix(octal, 8).expect("an octal number");
     // SAFETY: umask only changes this process's mask.
     unsafe { libc::umask(mask) };
 }
 
-/// Has SIGTERM end the process with another code.
+/// Makes SIGTERM end the process with exit code 8.
 pub(crate) fn exit_on_term() {
     extern "C" fn exit(_signal: libc::c_int) {
-        // SAFETY: not allowed in a handler, and done all the same.
+        // SAFETY: not async-signal-safe. This is what the test is about.
         unsafe { libc::exit(8) };
     }
     // SAFETY: the handler is a function of the right type.

@@ -1,4 +1,4 @@
-//! Commands: one as the arguments of the program, or one line of them after the other on stdin, each with one line of answer on stdout.
+//! Commands from the program's arguments, or from stdin line by line. Each line is answered by one line on stdout.
 
 use crate::forks::{become_user, end_now, fork, fork_raw, reap};
 use crate::open_spans::{OpenSpans, open_many};
@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-/// The interpreter of the commands, with the spans that they have opened.
+/// An interpreter for commands, with the spans that they opened.
 #[derive(Default)]
 pub(crate) struct Script {
     guards: Vec<SpanGuard>,
@@ -21,8 +21,8 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// Obeys commands that are separated by a comma and a space. The child of a `fork` obeys the commands after it, and a new thread those after `thread`.
-    /// Returns the last answer: a command with nothing to say is answered by its own words.
+    /// Executes commands separated by `, `. The child of a `fork` executes the commands after it, and so does the new thread of a `thread`.
+    /// Returns the last answer. A command without a result answers with its own text.
     pub(crate) fn obey(&mut self, line: &str) -> String {
         let (command, rest) = line.split_once(", ").unwrap_or((line, ""));
         let words: Vec<&str> = command.split(' ').collect();
@@ -38,7 +38,7 @@ impl Script {
         }
     }
 
-    /// Forks, by the system call alone if `raw`, and returns the child's pid. It is waited for unless it lives on `beside`.
+    /// Forks, with the bare system call if `raw`, and returns the child's pid. Waits for the child unless `beside` lets it run on.
     fn fork(&mut self, how: &[&str], rest: &str) -> String {
         let child = match how.contains(&"raw") {
             true => fork_raw(),
@@ -114,13 +114,15 @@ impl Script {
     }
 }
 
-/// Obeys on a thread that leaves open what is open by then; it ends, or goes on being there if it shall be `parked`.
+/// Executes commands on a new thread and leaves their spans open. The thread then ends, or sleeps forever if `parked`.
 fn in_thread(how: &[&str], rest: String) -> String {
-    let (told, done) = channel();
+    let (answers, receiver) = channel();
     let is_parked = how.contains(&"parked");
     let work = move || {
         let mut script = ManuallyDrop::new(Script::default());
-        told.send(script.obey(&rest)).expect("somebody waits");
+        answers
+            .send(script.obey(&rest))
+            .expect("the receiver exists");
         if is_parked {
             thread::sleep(Duration::MAX);
         }
@@ -129,5 +131,5 @@ fn in_thread(how: &[&str], rest: String) -> String {
     if !is_parked {
         thread.join().expect("no panic");
     }
-    done.recv().expect("an answer")
+    receiver.recv().expect("an answer")
 }

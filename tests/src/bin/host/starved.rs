@@ -1,4 +1,4 @@
-//! A host whose allocator refuses one allocation of the thread that records.
+//! A host whose allocator fails once on the recording thread.
 
 use sa_recorder::{
     Args, AsyncSpan, AsyncSpanId, FlowId, FlowPhase, Level, Recorder, SpanId, TrackProcess,
@@ -10,7 +10,7 @@ use std::cell::Cell;
 struct Refusing;
 
 thread_local! {
-    /// Allocations until the one that is refused; 0 where none is.
+    /// Number of allocations up to the one that fails, or 0 if none shall fail.
     static LEFT: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -20,13 +20,13 @@ fn is_refused() -> bool {
     left == 1
 }
 
-// SAFETY: the system's allocator, which also may say that there is nothing.
+// SAFETY: delegates to the system allocator, and may also return null, as any allocator may.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_refused() {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
@@ -34,12 +34,12 @@ unsafe impl GlobalAlloc for Refusing {
         if is_refused() {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.realloc(old, layout, bytes) }
     }
 
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(old, layout) };
     }
 }
@@ -47,7 +47,7 @@ unsafe impl GlobalAlloc for Refusing {
 #[global_allocator]
 static ALLOCATOR: Refusing = Refusing;
 
-/// Does what a recorder is asked for with this allocation refused, 0 for none, and says whether it came to that one.
+/// Makes all kinds of recorder calls while allocation `number` fails (0: none). Reports whether that allocation was reached.
 pub(crate) fn run(number: u64) -> String {
     instant!("host", "begun");
     let large = "x".repeat(15 << 10);
@@ -63,7 +63,7 @@ pub(crate) fn run(number: u64) -> String {
     if was_refused { "refused" } else { "all" }.to_owned()
 }
 
-/// Makes every kind of call.
+/// Makes every kind of recorder call.
 pub(crate) fn record(large: &str) {
     let recorder = Recorder::get();
     recorder.set_thread_name("starved");
@@ -94,7 +94,7 @@ fn spans(large: &str) {
     drop(inner);
     begin(Level::E2e, "host", "begun span");
     end(&Args::new().with("a", 1));
-    // More than half a ring, so written straight to the file.
+    // These args exceed half a ring, so the span is written directly to the file.
     for key in ["a", "b", "c", "d", "e", "f", "g", "h", "i"] {
         outer.arg(key, large);
     }
@@ -105,12 +105,12 @@ fn async_spans(large: &str) {
     let parent = AsyncSpan::open_at(Level::E2e, "host", "parent", None, Some("the row"), &args);
     let mut child = AsyncSpan::open_at(Level::E2e, "host", "child", Some(&parent), None, &args);
     let mut site = async_span!("host", "async site", text = "some");
-    site.arg("large", large); // more than the lane's room
+    site.arg("large", large); // more than fits into the lane
     child.arg("late", "arg");
     drop(parent);
 }
 
-/// A name that is too long to be kept as a site.
+/// A name that is too long to be stored as a call site.
 const LONG: &str = match std::str::from_utf8(&[b'n'; 1100]) {
     Ok(name) => name,
     Err(_) => "",

@@ -1,4 +1,4 @@
-//! Hosts that are switched on and off while they record.
+//! Hosts whose recording is switched on and off.
 
 use crate::work::record;
 use sa_recorder::span;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Records on `threads` threads as fast as it goes, until stdin ends.
+/// Records on `threads` threads at full speed until stdin ends.
 pub(crate) fn steady(threads: u64) {
     let is_over = AtomicBool::new(false);
     let record = || {
@@ -24,7 +24,7 @@ pub(crate) fn steady(threads: u64) {
     });
 }
 
-/// Records `count` steps with two spans in each, one every 2 ms.
+/// Records `count` steps with two spans in each, one step every 2 ms.
 pub(crate) fn steps(count: u64) {
     for number in 0..count {
         let _step = span!("engine", "step", number = number);

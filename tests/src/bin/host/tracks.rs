@@ -1,10 +1,10 @@
-//! Spans on the streams of two devices, as a worker records them.
+//! Spans on the streams of two devices, like a worker records them.
 
 use sa_recorder::{Args, FlowId, FlowPhase, Level, Recorder, TrackProcess, flow_at, now_ns, span};
 
 const FLOW: (&str, &str) = ("HostToDevice", "HostToDevice");
 
-/// Records `count` launches in turn on two devices with two streams each.
+/// Records `count` launches, alternating between two devices with two streams each.
 pub(crate) fn launches(name: &str, count: u64) {
     Recorder::get().set_process_name(name);
     (0..count).for_each(launch);

@@ -1,6 +1,6 @@
-//! A host that records at full speed and waits to be ended: `host victim PROGRESS ORDER`.
+//! A host that records at full speed until something ends it: `host victim PROGRESS ORDER`.
 //!
-//! After each span it acknowledges the span's number in the progress file. Whatever was acknowledged must be readable, whatever ended the process.
+//! After each span it acknowledges the span's number in the progress file. Every acknowledged span must be readable, whatever ended the process.
 
 use std::mem::ManuallyDrop;
 use std::path::Path;
@@ -14,15 +14,15 @@ use e2e::order::{Ending, Order, Pattern};
 use e2e::progress::{Control, Mark, Progress};
 use sa_recorder::{Recorder, span};
 
-/// Spans a short-lived thread records.
+/// Number of spans that a short-lived thread records.
 const SPANS_PER_LIFE: u64 = 300;
-/// Spans of a thread that stops at full speed before reading what it wrote takes too long.
+/// Number of spans after which a thread at full speed stops, so that reading them does not take too long.
 const SPRINT: u64 = 12_000;
-/// Spans in a burst, and the pause after it.
+/// Number of spans in a burst. A burst is followed by `PAUSE`.
 const BURST: u64 = 64;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Runs the threads that are ordered and ends as ordered.
+/// Starts the threads of the order and ends the process as ordered.
 pub(crate) fn run(file: &str, order: &str) {
     let progress: &Progress = Box::leak(Box::new(Progress::open(Path::new(file))));
     let order: Order = serde_json::from_str(order).expect("an order");
@@ -35,7 +35,7 @@ pub(crate) fn run(file: &str, order: &str) {
     end(progress, order.ending);
 }
 
-/// Records on one thread.
+/// Records on one thread as ordered.
 fn write(progress: &'static Progress, number: usize, order: Order) {
     let writer = || Writer::new(progress, number);
     match order.pattern {
@@ -53,7 +53,7 @@ fn write(progress: &'static Progress, number: usize, order: Order) {
     }
 }
 
-/// Records until told to go; then ends the process from this thread, as thread 0.
+/// Records until the signal to go. Thread 0 then ends the process.
 fn exit_amid(writer: &Writer) {
     while writer.progress.control(Control::Go).load(Acquire) == 0 || writer.thread != 0 {
         if !writer.one_flat() {
@@ -63,7 +63,7 @@ fn exit_amid(writer: &Writer) {
     std::process::exit(8);
 }
 
-/// A chain of short-lived threads that go on with one sequence of numbers.
+/// Runs short-lived threads one after the other that continue one sequence of numbers.
 fn churn(progress: &'static Progress, number: usize) {
     while Recorder::get().is_enabled() && progress.acknowledged(number).load(Acquire) < SPRINT {
         let life = thread::spawn(move || Writer::new(progress, number).flat(SPANS_PER_LIFE));
@@ -73,7 +73,7 @@ fn churn(progress: &'static Progress, number: usize) {
     }
 }
 
-/// Waits for the word to go, then ends the process as ordered while the writers record on.
+/// Waits for the signal to go, then ends the process as ordered while the writers keep recording.
 fn end(progress: &Progress, ending: Ending) {
     while progress.control(Control::Go).load(Acquire) == 0 || ending == Ending::Never {
         thread::sleep(Duration::from_micros(200));
@@ -91,7 +91,7 @@ fn end(progress: &Progress, ending: Ending) {
     }
 }
 
-/// One recording thread: its number, and where its counters are.
+/// A recording thread with its counters.
 struct Writer {
     progress: &'static Progress,
     thread: usize,
@@ -111,12 +111,12 @@ impl Writer {
         }
     }
 
-    /// Records spans one after the other, `count` of them or until recording ends.
+    /// Records spans one after the other until there are `count` of them or recording ends.
     fn flat(&self, count: u64) {
         (0..count).all(|_| self.one_flat());
     }
 
-    /// Records one span and acknowledges it; false when recording has ended.
+    /// Records and acknowledges one span. Returns false if recording has ended.
     fn one_flat(&self) -> bool {
         let n = self.acknowledged.load(Relaxed);
         let (t, pad) = (self.thread, padding(n));
@@ -124,7 +124,7 @@ impl Writer {
         self.acknowledge(n)
     }
 
-    /// Counts span `n` as recorded, unless recording had ended before: then nobody promised anything.
+    /// Acknowledges span `n`, unless recording has ended: then the span may not have been recorded.
     fn acknowledge(&self, n: u64) -> bool {
         if !Recorder::get().is_enabled() {
             return false;
@@ -136,12 +136,12 @@ impl Writer {
         true
     }
 
-    /// Records spans three deep, marking what is open.
+    /// Records spans three deep and marks the open ones.
     fn nested(&self) {
-        // Left open where recording ends: whether a drop is still recorded at that instant, nobody could say.
+        // The spans stay open when recording ends, because it is undefined whether a drop at that moment is still recorded.
         let mut open = ManuallyDrop::new(Vec::new());
         for at in (0..10).cycle() {
-            // Three spans open within each other, the innermost one three times.
+            // Opens three nested spans. The innermost level is opened three times.
             if matches!(at, 0 | 1 | 2 | 4 | 6) {
                 let level = open.len();
                 open.push(self.open(level));
@@ -172,7 +172,7 @@ impl Writer {
         mark.store(value, Release);
     }
 
-    /// Begins a span that nothing ends but the end of the thread.
+    /// Begins a span that only ends with the thread.
     fn leave_open(&self) {
         self.mark(0, Mark::Before, sa_recorder::now_ns());
         sa_recorder::begin(sa_recorder::Level::E2e, "victim", NESTED[0]);
@@ -187,7 +187,7 @@ impl Writer {
         self.mark(level, Mark::Closing, n + 1);
         drop(guard);
         if !self.acknowledge(n) {
-            return false; // the marks stay: the span may be shown as the one that was being ended
+            return false; // the marks stay, because the span may be shown as the one that was being ended
         }
         for mark in [Mark::Before, Mark::After, Mark::Closing] {
             self.mark(level, mark, 0);
@@ -195,7 +195,7 @@ impl Writer {
         true
     }
 
-    /// Records bursts with pauses, as many spans as it is allowed by then; every eighth burst it flushes for itself.
+    /// Records bursts with pauses, up to the number of spans that is allowed so far. Flushes after every eighth burst.
     fn bursts(&self) {
         for burst in 1_u64.. {
             if !(0..BURST).all(|_| self.one_flat()) {
@@ -211,7 +211,7 @@ impl Writer {
         }
     }
 
-    /// Waits while the test allows no more spans.
+    /// Waits until the test allows more spans.
     fn wait_until_allowed(&self) {
         let allowed = self.progress.control(Control::Allowed);
         let is_over = |allowed| allowed > 0 && self.acknowledged.load(Relaxed) >= allowed;
@@ -220,7 +220,7 @@ impl Writer {
         }
     }
 
-    /// Records a few spans, then waits to be stepped through the next act; never returns by itself from the wait after it.
+    /// Records a few spans, then waits for the signal and executes the region that is stepped. Afterwards it only sleeps, unless the region is the thread's end.
     fn stepped(&self, pattern: Pattern) {
         match pattern {
             Pattern::StepAttach => self.progress.control(Control::Ready).store(1, Release),
@@ -234,7 +234,7 @@ impl Writer {
             std::hint::spin_loop();
         }
         match pattern {
-            // Recorded here, while the helper stands still: otherwise there would be nothing left to flush.
+            // Records here, while the recorder's thread is frozen. Otherwise there would be nothing left to flush.
             Pattern::StepFlush => {
                 self.flat(3);
                 Recorder::get().flush();

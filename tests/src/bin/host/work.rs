@@ -1,4 +1,4 @@
-//! Spans with a label and an index, and the state of the recorder as JSON.
+//! Spans with a label and an index, and the recorder's state as JSON.
 
 use sa_recorder::{Level, Recorder, SpanGuard, span};
 
@@ -14,18 +14,18 @@ pub(crate) fn open(label: &str, index: u64) -> SpanGuard {
     )
 }
 
-/// Records `count` of them.
+/// Records `count` spans named `work`.
 pub(crate) fn record(label: &str, count: u64) {
     (0..count).for_each(|index| drop(open(label, index)));
 }
 
-/// Ends the process by SIGKILL.
+/// Ends the process with SIGKILL.
 pub(crate) fn die() {
     // SAFETY: raise has no preconditions.
     unsafe { libc::raise(libc::SIGKILL) };
 }
 
-/// Says which process of which run this is; for tests that ask a recorded host about itself.
+/// Returns the process's recorder state as JSON, for tests that query a recorded host.
 pub(crate) fn who() -> String {
     let recorder = Recorder::get();
     serde_json::json!({

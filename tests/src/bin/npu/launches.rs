@@ -1,4 +1,4 @@
-//! Launches, one after the other.
+//! Sequences of kernel launches.
 
 use crate::end;
 use crate::session::Session;
@@ -7,15 +7,15 @@ use std::thread;
 use std::time::Duration;
 
 const NAMES: [&str; 3] = ["matmul", "add", "paged_attention"];
-/// So many launches are under way at most where all of them shall be timed.
+/// Maximum number of launches in flight if all of them are to be timed.
 const BATCH: u64 = 1000;
 
-/// The kernel of a number.
+/// Returns the kernel name for a number.
 pub(crate) fn name(number: u64) -> &'static str {
     NAMES[usize::try_from(number % 3).unwrap_or(0)]
 }
 
-/// Launches into each stream in turn, as fast as it goes.
+/// Launches into each stream in turn at full speed.
 pub(crate) fn many(count: u64, streams: u64) {
     let session = Session::open(streams);
     let mut failed = 0;
@@ -24,7 +24,7 @@ pub(crate) fn many(count: u64, streams: u64) {
         failed += u64::from(session.launch(name(stream), stream, index, &[]) != 0);
         if index % BATCH == BATCH - 1 {
             session.synchronize();
-            // The last slices of a batch free their event pairs before the next one.
+            // The last slices of a batch must free their event pairs before the next batch.
             serving_shim::flush(Duration::from_secs(5));
         }
     }
@@ -42,7 +42,7 @@ pub(crate) fn paced(count: u64, pause_us: u64) {
     end(session);
 }
 
-/// Adds one to a number on the device, again and again without waiting; it tells whether each kernel ran once.
+/// Adds one to a number on the device, repeatedly and without waiting. The result shows whether each kernel ran once.
 pub(crate) fn added(count: u64) {
     let session = Session::open(1);
     let number = session.number();
@@ -54,7 +54,7 @@ pub(crate) fn added(count: u64) {
     end(session);
 }
 
-/// Prints what every launch and wait returns.
+/// Prints the codes of every launch and wait.
 pub(crate) fn codes(count: u64) {
     let session = Session::open(1);
     for index in 0..count {
@@ -64,7 +64,7 @@ pub(crate) fn codes(count: u64) {
     end(session);
 }
 
-/// Resets the device and sets it again.
+/// Resets the device and sets it up again.
 pub(crate) fn resets(rounds: u64) {
     let mut session = Session::open(1);
     for round in 0..rounds {
@@ -79,7 +79,7 @@ pub(crate) fn resets(rounds: u64) {
     }
 }
 
-/// Launches and waits, gives the slices a moment, launches again without waiting, and dies.
+/// Launches and waits, pauses so that slices can be read, launches again without waiting, and kills itself.
 pub(crate) fn killed(count: u64) {
     let session = Session::open(1);
     for index in 0..count + 5 {
@@ -93,7 +93,7 @@ pub(crate) fn killed(count: u64) {
     unsafe { libc::raise(libc::SIGKILL) };
 }
 
-/// Launches beside a profiler that is at work from the start, then without it, with it and without it again.
+/// Launches while another profiler is active, then without it, with it, and without it again.
 pub(crate) fn behind_a_profiler() {
     let session = Session::open(1);
     for index in 0..40 {
@@ -108,7 +108,7 @@ pub(crate) fn behind_a_profiler() {
     end(session);
 }
 
-/// Times two launches as one, each of which is timed too.
+/// Times pairs of launches as one launch, while each of the two is timed as well.
 pub(crate) fn nested(count: u64) {
     let session = Session::open(1);
     for index in 0..count {
@@ -118,7 +118,7 @@ pub(crate) fn nested(count: u64) {
     end(session);
 }
 
-/// Two threads launch into one stream.
+/// Launches into one stream from two threads.
 pub(crate) fn shared(count: u64) {
     let session = Session::open(1);
     let launch = |thread| {
@@ -138,7 +138,7 @@ pub(crate) fn shared(count: u64) {
     end(session);
 }
 
-/// Two threads launch on a device each; the second one's captures a graph meanwhile.
+/// Launches from two threads, on one device each. The second thread also captures a graph.
 pub(crate) fn two_devices(count: u64) {
     let ready = &Barrier::new(2);
     thread::scope(|scope| {

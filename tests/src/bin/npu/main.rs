@@ -1,6 +1,6 @@
-//! A program that uses simulated NPUs as a serving worker does, for the tests of launch timing. What it prints never depends on whether it is timed.
+//! A program that uses simulated NPUs like a serving worker, for the tests of launch timing. Its output does not depend on whether it is timed.
 //!
-//! `npu MODE [ARGUMENT]...`; `NPU_BARE=1` makes the same calls without timing any.
+//! Usage: `npu MODE [ARGUMENT]...`. With `NPU_BARE=1` it makes the same calls without timing them.
 #![expect(unsafe_code, reason = "calls the runtime's functions")]
 #![expect(clippy::print_stdout, reason = "a program whose output is compared")]
 
@@ -12,7 +12,7 @@ use sa_recorder::Recorder;
 use session::Session;
 use std::process::ExitCode;
 
-/// The exit code of a program that did what it was asked to.
+/// Exit code of a program that completed its task.
 const DONE: u8 = 7;
 
 fn main() -> ExitCode {
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
             replays::with_collectives(*busy, three(size), true);
         }
         ("replayed-and-switched", [count]) => replays::switched(*count),
-        ("replayed-beside-another-device", [replays]) => replays::beside_a_device(*replays),
+        ("replayed-beside-another-device", [replays]) => replays::next_to_a_device(*replays),
         _ => panic!("npu: unknown mode {arguments:?}"),
     }
     ExitCode::from(DONE)
@@ -50,7 +50,7 @@ fn three(numbers: &[u64]) -> replays::Size {
     numbers.try_into().expect("three numbers")
 }
 
-/// Ends as a program should.
+/// Ends the session like a well-behaved program.
 fn end(session: Session) {
     session.synchronize();
     session.close();

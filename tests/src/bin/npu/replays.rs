@@ -1,4 +1,4 @@
-//! Graphs that are captured and replayed before the eyes of an interposer, beside launches.
+//! Graphs that are captured and replayed under an interposer, next to single launches.
 
 use crate::end;
 use crate::launches::name;
@@ -12,13 +12,13 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long anything is waited for.
+/// Maximum time to wait for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Number of kernels in a graph, of replays of each of two graphs, and of launches after each replay.
 pub(crate) type Size = [u64; 3];
 
-/// Replays two graphs in turn, with launches in between, and rests after every 20 rounds.
+/// Replays two graphs in turn, with launches in between and a pause after every 20 rounds.
 pub(crate) fn replayed(size: Size) {
     let session = Session::open(2);
     let graphs = captured(&session, size, |_| ());
@@ -26,8 +26,8 @@ pub(crate) fn replayed(size: Size) {
     end(session);
 }
 
-/// The same with a collective behind every other kernel of a graph and between the replays, while other threads keep the processors busy.
-/// With `gone` it exits as soon as all has run, with the threads still at it.
+/// Does the same with a collective after every other kernel of a graph and between the replays, while `busy` threads keep the processors busy.
+/// With `gone` it exits as soon as everything has been launched, while those threads still run.
 pub(crate) fn with_collectives(busy: u64, size: Size, gone: bool) {
     if gone {
         // SAFETY: the handler is a function of this program.
@@ -56,16 +56,16 @@ pub(crate) fn with_collectives(busy: u64, size: Size, gone: bool) {
     end(session);
 }
 
-/// Prints at the exit whether MSPTI is taken. It is registered first, so it runs after all other handlers.
+/// Prints at exit whether MSPTI is taken. It is registered first, so it runs after all other handlers.
 extern "C" fn report_mspti() {
     let acl = Acl::load(&Library::open_simulator().expect("the simulator"));
     println!("MSPTI is taken: {}", is_mspti_taken(&acl));
 }
 
-/// Captures two graphs, one in each stream, with something `more` in it behind every other kernel.
+/// Captures two graphs, one in each stream. Calls `more` after every other kernel.
 fn captured(session: &Session, [kernels, ..]: Size, more: impl Fn(u64)) -> [aclmdlRI; 2] {
     [0, 1].map(|graph| {
-        session.capture_seen(graph, || {
+        session.capture_timed(graph, || {
             for index in 0..kernels {
                 session.launch(name(index), graph, 1_000_000 + index, &[]);
                 if index % 2 == 1 {
@@ -76,7 +76,7 @@ fn captured(session: &Session, [kernels, ..]: Size, more: impl Fn(u64)) -> [aclm
     })
 }
 
-/// Replays both in turn, with launches and something `more` behind each, and rests after every 20 rounds.
+/// Replays both graphs in turn, with launches and a call of `more` after each replay, and pauses after every 20 rounds.
 fn rounds(session: &Session, graphs: [aclmdlRI; 2], size: Size, more: impl Fn(u64)) {
     let [_, replays, launches] = size;
     for round in 0..replays {
@@ -96,10 +96,10 @@ fn rounds(session: &Session, graphs: [aclmdlRI; 2], size: Size, more: impl Fn(u6
     assert_eq!(session.synchronize(), 0);
 }
 
-/// Launches and replays while the level `kernel` is recorded, while it is not, when this program subscribes to MSPTI itself, and once more while it is.
+/// Launches and replays in three parts: while the level `kernel` is recorded, while it is not and this program holds MSPTI itself, and while it is recorded again.
 pub(crate) fn switched(count: u64) {
     let session = Session::open(1);
-    let graph = session.capture_seen(0, || {
+    let graph = session.capture_timed(0, || {
         session.launch("add", 0, 1_000_000, &[]);
         session.launch("matmul", 0, 1_000_001, &[]);
     });
@@ -115,7 +115,7 @@ pub(crate) fn switched(count: u64) {
             }
             2 => {
                 switch(&[Level::E2e, Level::Kernel]);
-                // It is taken again by the device's thread, which launches wake.
+                // The device's thread takes MSPTI again when a launch wakes it.
                 wait_for("MSPTI is taken again", || {
                     session.launch("add", 0, 2_000_000, &[]);
                     session.synchronize();
@@ -134,7 +134,7 @@ pub(crate) fn switched(count: u64) {
     end(session);
 }
 
-/// Switches to levels, and waits until that is so.
+/// Switches to these levels and waits until the recorder has obeyed.
 fn switch(levels: &[Level]) {
     let recorder = Recorder::get();
     let dir = recorder.directory().expect("a run");
@@ -147,14 +147,14 @@ fn switch(levels: &[Level]) {
     });
 }
 
-/// Subscribes to MSPTI, and gives it back; false if somebody else has it.
+/// Subscribes to MSPTI and unsubscribes again. Returns false if another client holds it.
 fn own_subscription(mspti: &Mspti) -> bool {
     let subscribe = mspti.msptiSubscribe.expect("a subscription");
     let unsubscribe = mspti.msptiUnsubscribe.expect("its end");
     let mut subscriber = null_mut();
     // SAFETY: `subscriber` is writable for the call.
     let is_ours = unsafe { subscribe(&raw mut subscriber, None, null_mut()) } == 0;
-    // SAFETY: it is ours.
+    // SAFETY: the subscriber is ours.
     assert!(!is_ours || unsafe { unsubscribe(subscriber) } == 0);
     is_ours
 }
@@ -167,11 +167,11 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Launches on one device that are recorded, and on another one, of which nothing is recorded, replays of 1,000 kernels.
-pub(crate) fn beside_a_device(replays: u64) {
+/// Launches kernels on a recorded device after replaying graphs of 1,000 kernels on another device, where nothing is recorded.
+pub(crate) fn next_to_a_device(replays: u64) {
     const LAUNCHES: u64 = 50;
     let session = Session::on(0, 1);
-    session.launch("matmul", 0, 0, &[]); // records come from here on
+    session.launch("matmul", 0, 0, &[]); // records are delivered from here on
     let other = Session::on(1, 1).untimed();
     let graph = other.capture(0, || {
         for index in 0..1000 {

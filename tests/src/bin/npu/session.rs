@@ -1,4 +1,4 @@
-//! A device with streams, and the calls a program makes.
+//! A device with streams, and the calls that a program makes on it.
 
 use ascend_sys::types::{HcclComm, aclmdlRI, aclrtFuncHandle, aclrtStream};
 use ascend_sys::{Acl, Hccl, Library};
@@ -9,7 +9,7 @@ use std::ffi::{CString, c_void};
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
-/// The calls of a program that has one device.
+/// A program's calls on one device.
 pub(crate) struct Session {
     acl: Acl,
     hccl: Hccl,
@@ -21,14 +21,14 @@ pub(crate) struct Session {
 
 const KERNELS: [&str; 4] = ["matmul", "add", "paged_attention", "sim_add_one"];
 
-/// What the profiler is configured with; the simulator does not look into it.
+/// Configuration of the profiler. The simulator ignores its contents.
 static PROFILER: u8 = 0;
 
-/// Calls a function of the runtime, and returns its code.
+/// Calls a function of the runtime and returns its code.
 macro_rules! call {
     ($functions:expr, $name:ident($($argument:expr),*)) => {{
         let function = $functions.$name.expect(stringify!($name));
-        // SAFETY: handles are the runtime's and alive; pointers are null where that is allowed, else readable or writable for the call.
+        // SAFETY: handles belong to the runtime and are alive. Pointers are null where that is allowed, and otherwise readable or writable for the call.
         unsafe { function($($argument),*) }
     }};
 }
@@ -40,7 +40,7 @@ macro_rules! ok {
     };
 }
 
-/// Returns true if a client of MSPTI has the devices' channels, so that no profiler can start.
+/// Returns true if an MSPTI client holds the devices' channels, so that no profiler can start.
 pub(crate) fn is_mspti_taken(acl: &Acl) -> bool {
     let config = (&raw const PROFILER).cast();
     let is_taken = call!(acl.profiler, aclprofStart(config)) != 0;
@@ -50,7 +50,7 @@ pub(crate) fn is_mspti_taken(acl: &Acl) -> bool {
     is_taken
 }
 
-/// Waits until MSPTI's records of what has run are read, if there are any: that is done every 100 ms.
+/// Waits until MSPTI's records of finished work have been read, if MSPTI is used. They are read every 100 ms.
 fn await_records() {
     let device = std::env::var("SA_PROFILE_DEVICE").unwrap_or_default();
     if device.contains("mspti") {
@@ -58,7 +58,7 @@ fn await_records() {
     }
 }
 
-/// `aclInit` was called before, by another thread.
+/// Code of `aclInit` if another thread has called it before.
 const REPEATED: i32 = 100_002;
 
 impl Session {
@@ -82,7 +82,7 @@ impl Session {
         session
     }
 
-    /// The same, and nothing of what it does is timed.
+    /// Returns the same session without timing.
     pub(crate) fn untimed(self) -> Session {
         Session {
             timed: false,
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// Sets the device, and makes streams and kernels.
+    /// Sets the device, and creates the streams and kernels.
     pub(crate) fn set(&mut self, streams: u64) {
         self.enter();
         let stream = |_| {
@@ -118,7 +118,7 @@ impl Session {
         }
     }
 
-    /// Launches a kernel into a stream; the runtime's code.
+    /// Launches a kernel into a stream and returns the runtime's code.
     pub(crate) fn launch(&self, name: &'static str, stream: u64, index: u64, args: &[u64]) -> i32 {
         let stream = self.stream(stream);
         let (data, bytes) = (args.as_ptr().cast::<c_void>(), size_of_val(args));
@@ -143,15 +143,17 @@ impl Session {
         self.streams[usize::try_from(number).expect("few streams")]
     }
 
-    /// Makes a call of this kind before an interposer's eyes.
+    /// Makes a call of this kind the way an interposer sees it.
     fn hooked(&self, kind: Kind, stream: u64, name: &'static str, call: impl FnOnce() -> i32) {
-        let seen = hooks::Seen {
+        let call_info = hooks::Seen {
             kind,
             stream: self.stream(stream),
             grid: 0,
             bytes: 0,
         };
-        let timed = self.timed.then(|| hooks::launch(&seen, || name.into()));
+        let timed = self
+            .timed
+            .then(|| hooks::launch(&call_info, || name.into()));
         let code = call();
         if let Some(Some(timed)) = timed {
             timed.end(code);
@@ -159,7 +161,7 @@ impl Session {
         assert_eq!(code, 0, "{name}");
     }
 
-    /// A communicator of this device alone.
+    /// Creates a communicator for this device alone.
     pub(crate) fn communicator(&self) -> HcclComm {
         let (mut device, mut comm) = (self.device, null_mut());
         let (devices, comms) = (&raw mut device, &raw mut comm);
@@ -167,7 +169,7 @@ impl Session {
         comm
     }
 
-    /// Launches a collective before an interposer's eyes.
+    /// Launches a collective under an interposer.
     pub(crate) fn barrier(&self, comm: HcclComm, number: u64) {
         let (stream, collectives) = (self.stream(number), &self.hccl.collective);
         self.hooked(Kind::Collective, number, "HcclBarrier", || {
@@ -175,12 +177,12 @@ impl Session {
         });
     }
 
-    /// Gives the calling thread the device.
+    /// Sets the device for the calling thread.
     pub(crate) fn enter(&self) {
         ok!(self.acl.lifecycle, aclrtSetDevice(self.device));
     }
 
-    /// Launches two kernels inside the timing of both.
+    /// Launches two kernels inside an outer launch that covers both.
     pub(crate) fn launch_in(&self, index: u64) {
         let mut outer = Launch::begin(self.stream(0), "outer", 1);
         outer.arg("index", 1_000_000 + index);
@@ -195,7 +197,7 @@ impl Session {
         codes.fold(0, |first, code| if first == 0 { code } else { first })
     }
 
-    /// Takes the device down.
+    /// Resets the device.
     pub(crate) fn reset(&self) {
         if self.timed {
             serving_shim::flush(Duration::from_secs(5));
@@ -214,7 +216,7 @@ impl Session {
         println!("finalize {}", call!(self.acl.lifecycle, aclFinalize()));
     }
 
-    /// Captures what is launched meanwhile into a stream. No hook sees it, as where a program gets these functions by their names.
+    /// Captures what `launches` launches into a stream. No hook sees the capture, as when a program looks these functions up with `dlsym`.
     pub(crate) fn capture(&self, stream: u64, launches: impl FnOnce()) -> aclmdlRI {
         let (stream, mut graph) = (self.stream(stream), null_mut());
         ok!(self.acl.graph, aclmdlRICaptureBegin(stream, 0));
@@ -223,7 +225,7 @@ impl Session {
         graph
     }
 
-    /// Replays a graph.
+    /// Replays a graph without a hook.
     pub(crate) fn replay(&self, graph: aclmdlRI, stream: u64) -> i32 {
         call!(
             self.acl.graph,
@@ -231,8 +233,8 @@ impl Session {
         )
     }
 
-    /// Captures as [`Session::capture`] does, and an interposer sees it.
-    pub(crate) fn capture_seen(&self, stream: u64, launches: impl FnOnce()) -> aclmdlRI {
+    /// Captures like [`Session::capture`], but under an interposer.
+    pub(crate) fn capture_timed(&self, stream: u64, launches: impl FnOnce()) -> aclmdlRI {
         if self.timed {
             hooks::capture_begin(self.stream(stream));
         }
@@ -243,18 +245,18 @@ impl Session {
         graph
     }
 
-    /// Replays a graph before an interposer's eyes.
+    /// Replays a graph under an interposer.
     pub(crate) fn replay_timed(&self, graph: aclmdlRI, stream: u64) {
         let kind = Kind::Graph(Graph(graph as usize));
         self.hooked(kind, stream, "replay", || self.replay(graph, stream));
     }
 
-    /// Returns true if a client of MSPTI has the devices' channels.
+    /// Returns true if an MSPTI client holds the devices' channels.
     pub(crate) fn is_mspti_taken(&self) -> bool {
         is_mspti_taken(&self.acl)
     }
 
-    /// Starts another profiler before an interposer's eyes.
+    /// Starts another profiler under an interposer.
     pub(crate) fn start_profiler(&self) {
         hooks::profiler_started("aclprof");
         ok!(
@@ -263,13 +265,13 @@ impl Session {
         );
     }
 
-    /// Stops it.
+    /// Stops that profiler.
     pub(crate) fn stop_profiler(&self) {
         ok!(self.acl.profiler, aclprofStop((&raw const PROFILER).cast()));
         hooks::profiler_stopped("aclprof");
     }
 
-    /// A 32-bit number on the device, 0 at first.
+    /// Allocates a 32-bit number on the device, initially 0.
     pub(crate) fn number(&self) -> *mut i32 {
         let mut address = null_mut();
         ok!(self.acl.memory, aclrtMalloc(&raw mut address, 4, 0));
@@ -277,7 +279,7 @@ impl Session {
         address.cast()
     }
 
-    /// What the number is by now.
+    /// Reads the number.
     pub(crate) fn read(&self, number: *mut i32) -> i32 {
         let mut value = 0i32;
         let to = (&raw mut value).cast::<c_void>();
@@ -286,7 +288,7 @@ impl Session {
     }
 }
 
-// SAFETY: handles of the runtime are numbers to us, and it takes calls from any thread.
+// SAFETY: we use the runtime's handles only as numbers, and the runtime accepts calls from any thread.
 unsafe impl Send for Session {}
-// SAFETY: as above; nothing of a session changes after it was opened.
+// SAFETY: as above. A session does not change after it was opened.
 unsafe impl Sync for Session {}

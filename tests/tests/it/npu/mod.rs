@@ -1,15 +1,15 @@
-//! Launch timing against what the simulated NPU really did, which it writes down beside.
+//! Compares launch timing with what the simulated NPU really did, which the simulator logs.
 
 mod mspti;
 mod run;
 
 use e2e::chance::rounds;
-use e2e::host_support::{Outcome, row};
+use e2e::host_support::{Outcome, track};
 use run::{Run, bare, host, number, run, run_to};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The true times of the events around each kernel, by stream in the order of the stream.
+/// Returns the true times of the events around each kernel, for each stream in stream order.
 fn true_times(truth: &[Value]) -> Vec<Vec<(f64, f64)>> {
     let mut tasks: BTreeMap<i64, Vec<&Value>> = BTreeMap::new();
     for task in truth {
@@ -27,25 +27,25 @@ fn true_times(truth: &[Value]) -> Vec<Vec<(f64, f64)>> {
             .collect()
     };
     let times = tasks.into_values().map(times);
-    // The clock may be read through a stream of its own.
+    // A separate stream may be used to read the clock.
     times.filter(|times| !times.is_empty()).collect()
 }
 
-/// Checks each slice of a paced run against the truth; returns the largest error and the largest stated uncertainty in µs.
-fn check_places(run: &Run) -> (f64, f64) {
+/// Checks each slice of a paced run against the truth. Returns the largest error and the largest stated uncertainty in µs.
+fn check_slices(run: &Run) -> (f64, f64) {
     let truth = true_times(&run.truth);
     let base = run.merged.base_ns() as f64;
     let (mut worst, mut stated) = (0f64, 0f64);
     for slice in run.slices() {
         let index = slice["args"]["index"].as_u64().expect("an index") as usize;
-        // The program launches into its two streams in turn.
+        // The program alternates between its two streams.
         let (start, end) = truth[index % 2][index / 2];
         let error = (number(&slice["ts"]) - (start - base) / 1e3).abs();
         let uncertainty = number(&slice["args"]["uncertainty_us"]);
         assert!(error <= uncertainty + 0.05, "{error} µs off: {slice}");
         let duration = (end - start) / 1e3;
         let off = (number(&slice["dur"]) - duration).abs();
-        // A tick of 20 ns at either end, and the drift of the device's clock.
+        // This allows for a tick of 20 ns at either end and for the drift of the device's clock.
         let bound = 0.1 + duration * 2e-4;
         assert!(off <= bound, "{duration} µs in truth: {slice}");
         (worst, stated) = (worst.max(error), stated.max(uncertainty));
@@ -53,11 +53,11 @@ fn check_places(run: &Run) -> (f64, f64) {
     (worst, stated)
 }
 
-/// Runs the paced program and holds its slices against the truth.
-fn placed(count: u64, pause_us: u64, variables: &str) -> Run {
+/// Runs the paced program and compares its slices with the truth.
+fn checked_paced_run(count: u64, pause_us: u64, variables: &str) -> Run {
     let run = run(&format!("paced {count} {pause_us}"), variables);
-    let (worst, stated) = check_places(&run);
-    println!("PLACED {count} {variables}: at most {worst:.2} µs off, {stated:.2} µs stated");
+    let (worst, stated) = check_slices(&run);
+    println!("PACED {count} {variables}: at most {worst:.2} µs off, {stated:.2} µs stated");
     assert_eq!(run.phase("s"), run.slices().len());
     run
 }
@@ -66,8 +66,8 @@ fn placed(count: u64, pause_us: u64, variables: &str) -> Run {
 fn every_launch_has_a_span_a_slice_and_a_flow_between_them() {
     let count = rounds(3000, 500_000);
     let run = run(&format!("launches {count} 3"), "ASCEND_SIM_KERNEL_US=5");
-    let said = format!("launched {count}, 0 failed");
-    assert!(run.outcome.stdout.starts_with(&said));
+    let expected = format!("launched {count}, 0 failed");
+    assert!(run.outcome.stdout.starts_with(&expected));
     let slices = run.slices();
     assert_eq!((slices.len(), run.host_spans()), (count, count));
     assert_eq!((run.phase("s"), run.phase("f")), (count, count));
@@ -86,7 +86,7 @@ fn every_launch_has_a_span_a_slice_and_a_flow_between_them() {
 }
 
 #[test]
-fn slices_stand_where_the_device_really_was() {
+fn slices_match_the_true_times_of_the_device() {
     let ten_minutes = rounds(1000, 300_000) as u64;
     let fast = "ASCEND_SIM_DRIFT_PPM=100";
     let slow = "ASCEND_SIM_DRIFT_PPM=-100";
@@ -102,27 +102,27 @@ fn slices_stand_where_the_device_really_was() {
         ),
         (20, 30_000, &format!("{fast} ASCEND_SIM_KERNEL_US=60000")),
     ] {
-        let run = placed(count, pause_us, variables);
+        let run = checked_paced_run(count, pause_us, variables);
         assert_eq!(run.counted("timed"), count, "{variables}");
     }
 }
 
 #[test]
-fn a_clock_that_is_set_misplaces_nothing() {
+fn setting_the_clock_misplaces_no_slice() {
     for by in ["by_us=-40", "by_us=2000000"] {
         let step = format!("ASCEND_SIM_CLOCK_STEP=after_s=0.5,{by}");
-        let run = placed(2000, 500, &step);
+        let run = checked_paced_run(2000, 500, &step);
         let series = ["clock_set", "impossible", "reversed", "stale"];
         let rejected = series.map(|why| run.counted(&format!("rejected_{why}")));
         let rejected: u64 = rejected.into_iter().sum();
         assert_eq!(run.counted("timed") + rejected, 2000);
         assert!(rejected < 100, "{rejected}");
-        assert!(run.merged.named("device_clock_set") >= 1);
+        assert!(run.merged.count_named("device_clock_set") >= 1);
     }
 }
 
-/// Checks that no slice lies further off than it says, by the true times of its kernel: the pair holds it whole.
-fn check_held(run: &Run) {
+/// Checks against the true times of the kernels that each slice contains a kernel, within the stated uncertainty: the event pair encloses its kernel.
+fn check_enclosed_kernels(run: &Run) {
     let us = |time: &Value| (number(time) - run.merged.base_ns() as f64) / 1e3;
     let kernels = run.truth.iter().filter(|task| task["kind"] == "kernel");
     let kernels: Vec<(f64, f64)> = kernels
@@ -136,13 +136,13 @@ fn check_held(run: &Run) {
     }
 }
 
-/// Slices that overlap another one of their row, which a viewer could not show.
+/// Returns the number of slices that overlap another slice on their track, which viewers cannot show.
 fn overlaps(run: &Run) -> usize {
-    // µs with three decimals, so that whole ns compare as whole numbers.
+    // The times are µs with three decimals. Whole ns compare exactly.
     let ns = |value: &Value| (number(value) * 1e3).round() as i64;
     let slices = run.slices().into_iter();
     let mut slices: Vec<_> = slices
-        .map(|slice| (row(slice), ns(&slice["ts"]), ns(&slice["dur"])))
+        .map(|slice| (track(slice), ns(&slice["ts"]), ns(&slice["dur"])))
         .collect();
     slices.sort_unstable();
     let overlap = |two: &&[(_, i64, i64)]| two[0].0 == two[1].0 && two[1].1 < two[0].1 + two[0].2;
@@ -150,23 +150,23 @@ fn overlaps(run: &Run) -> usize {
 }
 
 #[test]
-fn launches_timed_inside_others_or_from_two_threads_have_rows_of_their_own() {
+fn nested_launches_and_launches_from_two_threads_have_separate_tracks() {
     for (arguments, slices) in [("nested 200", 600), ("shared 1000", 2000)] {
         let run = run(arguments, "");
         assert_eq!(run.slices().len(), slices, "{arguments}");
-        check_held(&run);
+        check_enclosed_kernels(&run);
         assert_eq!(overlaps(&run), 0, "{arguments}");
     }
 }
 
 #[test]
-fn two_devices_keep_their_clocks_apart_also_beside_a_capture() {
+fn two_devices_have_separate_clocks_even_during_a_capture() {
     let clocks = "ASCEND_SIM_CLOCK_OFFSET_S=0=100,1=7000 ASCEND_SIM_DRIFT_PPM=0=100,1=-100";
     let run = run("two-devices 400", clocks);
-    check_held(&run);
+    check_enclosed_kernels(&run);
     let slices = run.slices().into_iter();
-    let rows: BTreeSet<u64> = slices.map(|slice| row(slice).0).collect();
-    assert_eq!(rows.len(), 2, "a process of rows for each device");
+    let processes: BTreeSet<u64> = slices.map(|slice| track(slice).0).collect();
+    assert_eq!(processes.len(), 2, "a process for each device");
     let (timed, captured) = (run.counted("timed"), run.counted("captured"));
     assert_eq!(timed + captured, 801);
     assert!(timed > 600, "{timed}");
@@ -174,7 +174,7 @@ fn two_devices_keep_their_clocks_apart_also_beside_a_capture() {
 }
 
 #[test]
-fn a_program_that_launches_more_than_there_are_pairs_goes_on_as_if_nothing_were() {
+fn a_program_with_more_launches_than_event_pairs_continues_undisturbed() {
     let variables = "ASCEND_SIM_KERNEL_US=20 ASCEND_SIM_DEPTH=100000";
     let run = run("added 9000", variables);
     assert_eq!(run.outcome.stdout, bare("added 9000", variables));
@@ -186,7 +186,7 @@ fn a_program_that_launches_more_than_there_are_pairs_goes_on_as_if_nothing_were(
 }
 
 #[test]
-fn failing_calls_and_a_lost_device_change_nothing_for_the_program() {
+fn failing_calls_and_a_lost_device_do_not_change_the_program() {
     let faults = [
         "launch:/7=107000",
         "event_create:3+=207007",

@@ -1,4 +1,4 @@
-//! Runs of the program, with what they recorded and what the device really did.
+//! Runs of the NPU program, with the recording and the simulator's log of what the device really did.
 
 use e2e::host_support::{Host, Merged, Outcome, library, scratch};
 use serde_json::Value;
@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 
 const NPU: &str = env!("CARGO_BIN_EXE_npu");
 
-/// A run of the program with what it recorded, and what the device really did.
+/// A run of the program, with its trace and the simulator's log.
 pub(crate) struct Run {
     pub(crate) outcome: Outcome,
     pub(crate) merged: Merged,
     pub(crate) truth: Vec<Value>,
 }
 
-/// The program with the simulator. Arguments and variables are words, of a variable `NAME=VALUE`.
+/// Prepares the program with the simulator. Arguments and variables (`NAME=VALUE`) are separated by spaces.
 pub(crate) fn host(arguments: &str, variables: &str) -> Host {
     let arguments: Vec<&str> = arguments.split_whitespace().collect();
     let host = Host::new(NPU)
@@ -27,7 +27,7 @@ pub(crate) fn host(arguments: &str, variables: &str) -> Host {
     variables.fold(host, |host, (name, value)| host.variable(name, value))
 }
 
-/// A run that ends in a way.
+/// Runs a host and checks its outcome with `end`.
 pub(crate) fn run_to(host: Host, end: fn(Outcome) -> Outcome) -> Run {
     let dir = scratch();
     let (run, truth) = (dir.path().join("run"), dir.path().join("truth.jsonl"));
@@ -44,19 +44,21 @@ pub(crate) fn run_to(host: Host, end: fn(Outcome) -> Outcome) -> Run {
     }
 }
 
-/// A run that ends well.
+/// Runs the program, which must succeed.
 pub(crate) fn run(arguments: &str, variables: &str) -> Run {
     run_to(host(arguments, variables), Outcome::quiet)
 }
 
-/// The highest value of a counter's series.
+/// Returns the highest value of a series of a counter.
 pub(crate) fn highest(merged: &Merged, counter: &str, series: &str) -> u64 {
-    let counters = merged.of_name(counter).filter(|event| event["ph"] == "C");
+    let counters = merged
+        .events_named(counter)
+        .filter(|event| event["ph"] == "C");
     let values = counters.filter_map(|event| event["args"][series].as_u64());
     values.max().unwrap_or(0)
 }
 
-/// What the same program prints where nothing is timed.
+/// Returns the program's output without timing.
 pub(crate) fn bare(arguments: &str, variables: &str) -> String {
     host(arguments, variables)
         .variable("NPU_BARE", "1")
@@ -66,7 +68,7 @@ pub(crate) fn bare(arguments: &str, variables: &str) -> String {
 }
 
 impl Run {
-    /// Slices on devices.
+    /// Returns the slices on devices.
     pub(crate) fn slices(&self) -> Vec<&Value> {
         let slices = self.merged.events().iter();
         slices
@@ -74,7 +76,7 @@ impl Run {
             .collect()
     }
 
-    /// The indices of the slices, in the order of the trace.
+    /// Returns the indices of the slices in trace order.
     pub(crate) fn indices(&self) -> Vec<u64> {
         let slices = self.slices().into_iter();
         slices
@@ -82,12 +84,12 @@ impl Run {
             .collect()
     }
 
-    /// The highest value of a series of the counter of launches.
+    /// Returns the highest value of a series of the counter `launches`.
     pub(crate) fn counted(&self, series: &str) -> u64 {
         highest(&self.merged, "launches", series)
     }
 
-    /// Flow events of a phase.
+    /// Returns the number of flow events of a phase.
     pub(crate) fn phase(&self, phase: &str) -> usize {
         let events = self.merged.events().iter();
         events
@@ -95,7 +97,7 @@ impl Run {
             .count()
     }
 
-    /// The number of launches that have a span of the host.
+    /// Returns the number of launches that have a span on the host.
     pub(crate) fn host_spans(&self) -> usize {
         let spans = self.merged.events().iter().filter(|event| {
             let args = &event["args"];
@@ -106,7 +108,7 @@ impl Run {
     }
 }
 
-/// A number of an event.
+/// Returns a number in an event as a float.
 pub(crate) fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value}"))
 }

@@ -1,4 +1,4 @@
-//! The host's spans as the second reader finds them, and the checks that every test makes on them.
+//! The host's spans as read by `format-oracle`, and the checks that all tests make on them.
 
 use super::host::Outcome;
 use super::merged::Merged;
@@ -8,18 +8,18 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// An event of a fragment; a span of the host program is one of the category `host`.
+/// An event of a fragment. The host program's spans have the category `host`.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Work {
     ph: String,
     #[serde(default)]
     cat: String,
-    /// The pid in the event.
+    /// Pid of the event.
     pub pid: u32,
     /// Start in µs.
     #[serde(default)]
     pub ts: f64,
-    /// The args that the host program wrote.
+    /// Args that the host program wrote.
     #[serde(default)]
     pub args: Args,
 }
@@ -28,36 +28,36 @@ pub struct Work {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
 pub struct Args {
-    /// The place in the program that recorded it.
+    /// Label of the place in the program that recorded the span.
     pub label: String,
-    /// Which one of that place, from 0.
+    /// Number of the span among those with the same label, from 0.
     pub index: u64,
-    /// The pid that the host saw.
+    /// Pid that the host program saw.
     pub host_pid: u32,
 }
 
-/// What was found of a recording.
+/// What `format-oracle` read from a recording.
 #[derive(Debug)]
-pub struct Found {
-    /// Every span of the host program.
+pub struct HostRecording {
+    /// All spans of the host program.
     pub work: Vec<Work>,
-    /// Events that the recorder says it lost.
+    /// Number of events that the recorder reported as lost.
     pub lost: u64,
-    /// What could not be read.
+    /// Descriptions of unreadable data.
     pub damage: Vec<String>,
     /// Spans without an end.
     pub unfinished: Vec<Value>,
-    /// The headers of all fragments.
+    /// Headers of all fragments.
     pub headers: Vec<Value>,
 }
 
-impl Found {
+impl HostRecording {
     /// Reads the fragments of a run directory (or a folder of fragments).
-    pub fn in_dir(dir: &Path) -> Found {
+    pub fn in_dir(dir: &Path) -> HostRecording {
         let mut recording = reader::read_dir_as::<Work>(dir);
         let is_work = |event: &Work| event.ph == "X" && event.cat == "host";
         recording.events.retain(is_work);
-        Found {
+        HostRecording {
             work: recording.events,
             lost: recording.lost,
             damage: recording.damage,
@@ -66,22 +66,22 @@ impl Found {
         }
     }
 
-    /// Reads the fragments of a run directory, and asserts that `did` spans are either there or counted as lost, in the merged trace as well.
-    pub fn accounted(dir: &Path, did: u64) -> Found {
-        let found = Found::in_dir(dir);
+    /// Reads the fragments of a run directory. Asserts that all `did` spans are recorded or counted as lost, and that the merged trace agrees.
+    pub fn accounted(dir: &Path, did: u64) -> HostRecording {
+        let found = HostRecording::in_dir(dir);
         found.assert_accounted(did);
         found.assert_merged(&Merged::newest(dir));
         found
     }
 
-    /// Reads the fragments of the one previous run in a run directory.
-    pub fn in_previous(dir: &Path) -> Found {
+    /// Reads the fragments of the only previous run in a run directory.
+    pub fn in_previous(dir: &Path) -> HostRecording {
         let runs = previous_runs(dir);
         assert_eq!(runs.len(), 1, "one previous run in {runs:?}");
-        Found::in_dir(&dir.join("previous").join(&runs[0]))
+        HostRecording::in_dir(&dir.join("previous").join(&runs[0]))
     }
 
-    /// Asserts that every span of `(label, count)` is there exactly once and under its own pid, and that nothing else is.
+    /// Asserts that every span in `(label, count)` exists exactly once under its own pid, and that there are no others.
     pub fn assert_exactly(&self, expected: &[(&str, u64)]) {
         assert_eq!((&self.damage, self.lost), (&Vec::new(), 0), "damage, lost");
         self.assert_own_pids();
@@ -91,7 +91,7 @@ impl Found {
         self.assert_no_doubles();
     }
 
-    /// Asserts that no span is there twice, and that those of which none is told to be lost are the first ones; with the counts right, none is missing then.
+    /// Asserts that no span is duplicated. If no loss is reported, also asserts that indexes are below the count of their label, so that correct counts mean complete spans.
     fn assert_no_doubles(&self) {
         self.assert_none_twice();
         let counts = self.counts();
@@ -101,28 +101,28 @@ impl Found {
         assert!(is_right, "an index beyond the count: {beyond:?}");
     }
 
-    /// Asserts that no span is there twice.
+    /// Asserts that no span is duplicated.
     fn assert_none_twice(&self) {
-        let mut seen = BTreeSet::new();
+        let mut spans = BTreeSet::new();
         for Args {
             label,
             index,
             host_pid,
         } in self.work.iter().map(|work| &work.args)
         {
-            let is_new = seen.insert((label, index, host_pid));
-            assert!(is_new, "doubled: {label} {index} of {host_pid}");
+            let is_new = spans.insert((label, index, host_pid));
+            assert!(is_new, "duplicated: {label} {index} of {host_pid}");
         }
     }
 
-    /// Asserts that every span stands under the pid that its host saw.
+    /// Asserts that every span has the pid that its host process saw.
     pub fn assert_own_pids(&self) {
         let mut work = self.work.iter();
         let wrong = work.find(|work| work.pid != work.args.host_pid);
         assert_eq!(wrong, None, "recorded under another pid");
     }
 
-    /// Asserts that `did` spans are either there or counted as lost, and that nothing else went wrong.
+    /// Asserts that `did` spans are either recorded or counted as lost, and that there is no damage or duplicate.
     pub fn assert_accounted(&self, did: u64) {
         self.assert_no_doubles();
         let (recorded, lost, damage) = (self.recorded(), self.lost, &self.damage);
@@ -130,20 +130,24 @@ impl Found {
         assert!(is_right, "{recorded} and {lost} lost of {did}, {damage:?}");
     }
 
-    /// Asserts that the merged trace has the same spans and shows the same losses.
+    /// Asserts that the merged trace contains the same spans and reports the same losses.
     pub fn assert_merged(&self, merged: &Merged) {
-        let of_merged = (merged.spans(), merged.lost());
-        assert_eq!(of_merged, (self.recorded(), self.lost), "spans and losses");
+        let merged_counts = (merged.spans(), merged.lost());
+        assert_eq!(
+            merged_counts,
+            (self.recorded(), self.lost),
+            "spans and losses"
+        );
         assert_eq!(merged.losses() > 0, self.lost > 0, "losses as events");
         assert_eq!(merged.damage(), Vec::<String>::new());
     }
 
-    /// The number of spans found.
+    /// Returns the number of spans.
     pub fn recorded(&self) -> u64 {
         self.work.len() as u64
     }
 
-    /// The number of spans of each label.
+    /// Returns the number of spans for each label.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for work in &self.work {
@@ -152,27 +156,27 @@ impl Found {
         counts
     }
 
-    /// The pids under which a label was recorded.
+    /// Returns the pids under which a label was recorded.
     pub fn pids(&self, label: &str) -> BTreeSet<u32> {
         let of_label = self.work.iter().filter(|work| work.args.label == label);
         of_label.map(|work| work.pid).collect()
     }
 
-    /// The one run id in the headers.
+    /// Returns the run id, which must be the same in all headers.
     pub fn run(&self) -> String {
         let runs = BTreeSet::from_iter(self.header_values("run"));
         assert_eq!(runs.len(), 1, "one run: {runs:?}");
         runs.iter().map(|run| run.trim_matches('"')).collect()
     }
 
-    /// The values of one header key, fragment by fragment, as JSON.
+    /// Returns the value of one header key in each fragment, as JSON.
     pub fn header_values(&self, key: &str) -> Vec<String> {
         let headers = self.headers.iter();
         headers.map(|header| header[key].to_string()).collect()
     }
 }
 
-/// The names in `<dir>/previous`, sorted.
+/// Returns the names in `<dir>/previous`, sorted.
 pub fn previous_runs(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir.join("previous")).into_iter();
     let entries = entries.flatten().flatten();
@@ -183,23 +187,26 @@ pub fn previous_runs(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Asserts that each of `did` spans was recorded or counted, in the recording or in one line that says how many are lost in all, or that recording was
-/// refused as a whole with one line.
+/// Asserts that all `did` spans were recorded or counted as lost, either in the recording or in one line on stderr. Alternatively,
+/// recording as a whole may have been refused with one line.
 pub fn assert_accounted_or_off(dir: &Path, outcome: &Outcome, did: u64) {
-    let found = dir.join("fragments").is_dir().then(|| Found::in_dir(dir));
+    let found = dir
+        .join("fragments")
+        .is_dir()
+        .then(|| HostRecording::in_dir(dir));
     match found.filter(|found| !found.headers.is_empty()) {
-        // A fragment that was begun and could not be removed again may be left.
+        // A fragment that was created but could not be removed may be left.
         Some(found) if outcome.stderr.contains("recording is off") => {
             assert_eq!(found.recorded(), 0, "{outcome:?}");
         }
         Some(found) if outcome.stderr.contains(" events of process ") => {
-            // The fragment does not say what is lost, so any of them may be.
+            // The fragments do not contain the loss, so any of the spans may be missing.
             found.assert_none_twice();
             let said = format!("sa-profile: {} events of process ", did - found.recorded());
             assert!(outcome.stderr.starts_with(&said), "{outcome:?}");
         }
         Some(_) => {
-            Found::accounted(dir, did);
+            HostRecording::accounted(dir, did);
         }
         None => drop(outcome.one_line()),
     }
