@@ -76,11 +76,11 @@ impl Kind {
 
 /// Hooks into each step of a recorder's loop.
 pub(crate) trait Beat {
-    /// Is called directly before the event of a step.
+    /// Runs directly before the event of a step.
     #[inline(always)]
     fn before(&mut self) {}
 
-    /// Is called directly after the event of `step` is complete.
+    /// Runs directly after the event of `step` is complete.
     #[inline(always)]
     fn after(&mut self, step: u64) {
         let _ = step;

@@ -4,7 +4,7 @@ use std::process::Command;
 
 const COMMITTED: &str = include_str!("../../../docs/overhead.md");
 
-/// The lines of the tables below each title, each as its cells.
+/// Returns each title with the rows of the tables below it, as cells.
 fn tables(page: &str) -> Vec<(&str, Vec<Vec<&str>>)> {
     let sections = page.split("\n## ").skip(1);
     sections

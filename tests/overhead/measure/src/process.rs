@@ -80,7 +80,7 @@ pub fn cpu_s(pid: u32) -> Option<f64> {
     Some((ticks(11)? + ticks(12)?) / 100.0)
 }
 
-/// The fields of `/proc/<pid>/stat` from the state on.
+/// Returns the fields of `/proc/<pid>/stat` from the state on.
 fn stat_fields(pid: u32) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
     let stat = stat.ok()?;

@@ -1,4 +1,4 @@
-//! Our own recorder as one of those measured.
+//! Measures our own recorder.
 
 use std::hint::black_box;
 use std::ops::Range;
