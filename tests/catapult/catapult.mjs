@@ -71,13 +71,13 @@ function counts({ tr, context }, file) {
     counters: sum(processes, samples),
     processes: processes.filter((process) => process.name).length,
     threads: threads.length,
-    rows: threads.filter((thread) => thread.sliceGroup.length).map(row),
+    rows: threads.filter((thread) => thread.sliceGroup.length).map(summary),
     warnings: model.importWarnings.map(({ type, message }) => `${type}: ${message}`).filter((warning) => warning !== SETTINGS),
   };
 }
 
 /** Returns what a thread shows: names of process and thread, number of slices, and total ns of the finished ones. */
-function row(thread) {
+function summary(thread) {
   const ns = ({ duration, didNotFinish }) => (didNotFinish ? 0 : Math.round(duration * 1e6));
   const { slices } = thread.sliceGroup;
   return [thread.parent.name ?? '', thread.name ?? '', slices.length, slices.reduce((sum, slice) => sum + ns(slice), 0)];

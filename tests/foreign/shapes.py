@@ -228,7 +228,7 @@ def torch_npu_communicating(rng, folder):
 
 
 def msprof_slices(rng, folder):
-    """Writes msprof's export of one process: two files, of which the second continues the first."""
+    """Writes msprof's export of one process: two files, where the second continues the first."""
     model = Model()
     events = torch_npu_events(rng, model, 0, True)
     head = [event for event in events if event["ph"] == "M"]

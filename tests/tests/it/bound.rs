@@ -118,10 +118,10 @@ fn keeping_the_first_stops_at_the_bound_and_counts_the_rest() {
         assert!(space(dir.path()).unwrap() <= 5 * MIB);
         assert!(is_limited || ring_files(dir.path()).is_empty());
         let found = HostRecording::accounted(dir.path(), 100_000);
-        let kept = found.recorded();
-        assert!(kept > least && found.lost > 1000, "{limit}");
-        let is_first = found.work.iter().all(|work| work.args.index < kept);
-        assert!(is_first || is_limited, "the first {kept}");
+        let recorded = found.recorded();
+        assert!(recorded > least && found.lost > 1000, "{limit}");
+        let is_first = found.work.iter().all(|work| work.args.index < recorded);
+        assert!(is_first || is_limited, "the first {recorded}");
     }
 }
 

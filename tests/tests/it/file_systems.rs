@@ -1,4 +1,5 @@
-//! File systems for run directories. Those that can hold a ring keep everything through a kill. On others recording works without, and the fragment says so.
+//! File systems for run directories. If a file system can hold a ring, everything survives a kill. Otherwise recording works without a ring file, and the
+//! fragment says so.
 
 use crate::{HOST, listening_script};
 use e2e::host_support::{

@@ -80,8 +80,8 @@ fn open_spans_are_shown_inside_their_parents() {
         let track = |name| &merged.event(name)["tid"];
         assert_eq!((track("done"), merged.damage()), (track("outer"), vec![]));
         let named = [("inner", 1), ("after", 3), ("orphan", 2)];
-        let known = if ending == "finish" { 3 } else { 2 };
-        for (name, task) in &named[..known] {
+        let count = if ending == "finish" { 3 } else { 2 };
+        for (name, task) in &named[..count] {
             let expected_track = format!("Task-{task} (async)");
             assert_eq!(merged.tracks_with(name), [expected_track.as_str()].into());
         }

@@ -77,7 +77,8 @@ fn found(dir: &TempDir) -> HostRecording {
     HostRecording::in_dir(&dir.path().join("run"))
 }
 
-/// A write started by a ring that is three quarters full never ends, and the ring fills up. If the recorder's thread is too slow, the host's thread writes itself (docs/threads.md).
+/// The write that starts when the ring is three quarters full never ends, so the ring fills up. A host that is faster than the recorder's thread writes itself
+/// (docs/threads.md).
 #[test]
 fn a_hanging_write_does_not_hang_the_host_even_at_full_speed() {
     for (threads, spans) in [("", 10), ("1", 10), ("", 10_000)] {

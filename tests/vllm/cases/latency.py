@@ -90,7 +90,7 @@ def check_arrivals(report, timings, trace):
 
 
 def compare_many(report, label, values):
-    """Compares quantiles, and the order of all pairs whose difference exceeds that of the clocks."""
+    """Compares quantiles, and the order of all pairs that differ by more than the clocks may."""
     client, ours = [one for one, _ in values], [one for _, one in values]
     for at in QUANTILES:
         theirs, mine = quantile(client, at), quantile(ours, at)

@@ -64,7 +64,7 @@ pub(crate) fn long(burst: u64, ticks: u64, begin: u64, end: u64) {
     thread::scope(|scope| {
         start(scope, || {
             thread::sleep(from);
-            let (lane, reported) = (args("lane"), args("told"));
+            let (lane, reported) = (args("lane"), args("reported"));
             let on_thread = sa_recorder::span!("host", "long", label = "thread", index = 0);
             let on_lane = AsyncSpan::open_at(Level::E2e, "host", "long", None, None, &lane);
             let start_ns = Some(sa_recorder::now_ns());
