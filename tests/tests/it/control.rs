@@ -166,7 +166,7 @@ fn a_paused_process_records_when_started_and_only_at_the_selected_levels() {
 /// The recorder has no thread of its own in a single-threaded process, so the first event in each second checks the control file. When such a process is
 /// switched off, it gets a thread so that it can be switched on again. If threads are not allowed, a flush checks the file.
 #[test]
-fn issue_19_a_process_without_a_helper_obeys_with_its_events() {
+fn issue_19_a_process_without_a_recorder_thread_obeys_at_its_events() {
     for (threads, check) in [("", "spans late 1"), ("0", "flush")] {
         let dir = scratch();
         let host = host(dir.path(), &["script"]);

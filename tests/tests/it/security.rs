@@ -27,7 +27,7 @@ fn go(stage: &Stage, mut host: Live, what: &str) -> Outcome {
     outcome
 }
 
-/// Does the same, and asserts that the host neither followed nor changed the plant.
+/// Releases the host like [`go`], and asserts that it neither followed nor changed the plant.
 fn assert_unharmed(stage: &Stage, host: Live, name: &str, what: &str) -> Outcome {
     let planted = file_state(&stage.dir().join(name));
     let outcome = go(stage, host, what);

@@ -26,7 +26,7 @@ pub(crate) fn replayed(size: Size) {
     end(session);
 }
 
-/// Does the same with a collective after every other kernel of a graph and between the replays, while `busy` threads keep the processors busy.
+/// Replays them with a collective after every other kernel of a graph and between the replays, while `busy` threads keep the processors busy.
 /// With `gone` it exits as soon as all of this has run, while those threads are still busy.
 pub(crate) fn with_collectives(busy: u64, size: Size, gone: bool) {
     if gone {

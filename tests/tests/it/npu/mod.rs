@@ -121,7 +121,7 @@ fn setting_the_clock_misplaces_no_slice() {
     }
 }
 
-/// Checks against the true times of the kernels that each slice contains a kernel, within the stated uncertainty: the event pair encloses its kernel.
+/// Asserts that each slice contains a kernel according to the true times, within the stated uncertainty, because an event pair encloses its kernel.
 fn check_enclosed_kernels(run: &Run) {
     let us = |time: &Value| (number(time) - run.merged.base_ns() as f64) / 1e3;
     let kernels = run.truth.iter().filter(|task| task["kind"] == "kernel");
