@@ -24,7 +24,7 @@ pub(crate) fn store(
         from_realtime_ns,
         ..wish(from_realtime_ns)
     };
-    let text = control.text();
+    let text = control.to_json_line();
     if text.len() > MAX_CONTROL_BYTES {
         return Err(Error::Unusable(format!(
             "expected a control of at most {MAX_CONTROL_BYTES} bytes, found {}: the name of the steps is too long",

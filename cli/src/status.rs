@@ -11,7 +11,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
-use trace_merge::survey::Known;
+use trace_merge::survey::SegmentCache;
 
 /// Minimum interval of a watched status. For a large run it is longer, so that reading takes only a part of the time.
 const EVERY: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.newest()?;
     let clears = arguments.watch && !arguments.json && std::io::stdout().is_terminal();
-    let mut cache = Known::default();
+    let mut cache = SegmentCache::default();
     loop {
         let start = Instant::now();
         let run = Run::read(&directory, &mut cache)?;

@@ -99,7 +99,7 @@ pub use sys::clock::now_ns;
 pub use text::site::Site;
 pub use text::value::{Args, Value};
 #[doc(hidden)]
-pub use text::value::{Known, key_text};
+pub use text::value::{TextGuarantee, encode_key};
 
 /// Functions for other libraries of this workspace, implemented in the way the recorder needs them.
 #[doc(hidden)]
@@ -107,7 +107,7 @@ pub mod host {
     pub use crate::run::identity::{is_ancestor, sees_processes};
     pub use crate::sys::cancel::Uncancelled;
     pub use crate::sys::clock::anchor;
-    pub use crate::sys::memory::note_cut;
+    pub use crate::sys::memory::count_cut;
     pub use crate::sys::sleep::sleep;
     pub use crate::sys::thread::{Thread, park_timeout, spawn_quiet, tid};
     pub use crate::sys::{is_privileged, random, run_after_fork, run_at_exit, variable, warn_once};

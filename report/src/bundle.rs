@@ -66,7 +66,7 @@ pub(crate) struct Bundle {
 /// Returns the errors of [`read`], and an error if a temporary file cannot be written.
 pub(crate) fn bundle(options: &Options, progress: &Progress) -> Result<Bundle, Error> {
     let temporary = std::env::temp_dir();
-    let failed = |source| Error::of_temporary(&temporary, source);
+    let failed = |source| Error::from_temporary(&temporary, source);
     let folder = tempfile::Builder::new()
         .prefix("sa-profile-bundle-")
         .tempdir()
@@ -154,8 +154,8 @@ fn redact(redaction: &mut Redaction, merged: &Path, trace: &Path) -> io::Result<
     redaction.copy(BufReader::new(private), out)
 }
 
-/// Writes a part of a trace, shortened until it has at most `most_bytes`. Returns the time range that it covers.
-fn write_part(trace: &Path, mut place: Place, most_bytes: u64, out: &Path) -> Result<Place, Error> {
+/// Writes a part of a trace, shortened until it has at most `max_bytes`. Returns the time range that it covers.
+fn write_part(trace: &Path, mut place: Place, max_bytes: u64, out: &Path) -> Result<Place, Error> {
     for tries_left in (0..TRIES).rev() {
         let moment = |ns: i64| Moment::FromStart(Duration::from_nanos(ns.max(0).cast_unsigned()));
         let window = Window::Between {
@@ -171,12 +171,12 @@ fn write_part(trace: &Path, mut place: Place, most_bytes: u64, out: &Path) -> Re
         };
         merge_with(&options, &Progress::default())?;
         let metadata = out.metadata();
-        let bytes = metadata.map_err(|source| Error::of_temporary(out, source))?;
-        if bytes.len() <= most_bytes || tries_left == 0 {
+        let bytes = metadata.map_err(|source| Error::from_temporary(out, source))?;
+        if bytes.len() <= max_bytes || tries_left == 0 {
             break;
         }
         let middle_ns = place.from_ns + place.dur_ns / 2;
-        let share = most_bytes as f64 / bytes.len() as f64;
+        let share = max_bytes as f64 / bytes.len() as f64;
         place.dur_ns = shorter(place.dur_ns, share * 0.8);
         place.from_ns = middle_ns - place.dur_ns / 2;
     }

@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use trace_merge::Deaths;
-use trace_merge::survey::{Known, RunProcess, has_exclusive_lock};
+use trace_merge::survey::{RunProcess, SegmentCache, has_exclusive_lock};
 
 const RUN: Check = Check("run file");
 const RINGS: Check = Check("rings");
@@ -92,7 +92,7 @@ fn content_findings(run: &[RunProcess]) -> Vec<Finding> {
     }
     let (mut found, mut unreadable) = (Vec::new(), Vec::new());
     for process in run {
-        match Process::read(process, &mut Known::default(), wall_ns()) {
+        match Process::read(process, &mut SegmentCache::default(), wall_ns()) {
             Ok(process) => found.push(process),
             Err(_) => unreadable.push(label(process)),
         }
@@ -124,9 +124,9 @@ fn crash(found: &[Process]) -> impl Iterator<Item = Finding> {
     let warn = |words, hint: &str| Check("crash").warn(words, hint);
     let killed_hint =
         "sa-profile report says in which step the first one died, and with which requests";
-    let killed = deaths.killed_words().map(|words| warn(words, killed_hint));
+    let killed = deaths.killed_text().map(|words| warn(words, killed_hint));
     let exited_hint = "their logs say why they ended: sa-profile report shows when";
-    let exited = deaths.exited_words().map(|words| warn(words, exited_hint));
+    let exited = deaths.exited_text().map(|words| warn(words, exited_hint));
     killed.into_iter().chain(exited)
 }
 

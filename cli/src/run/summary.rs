@@ -111,7 +111,7 @@ pub(crate) fn unmerged(directory: &Path) -> String {
 /// Writes a line for each kind of abnormal end.
 fn write_ends(report: &Report, text: &mut String) -> std::fmt::Result {
     let deaths = report.deaths();
-    if let Some(killed) = deaths.killed_words() {
+    if let Some(killed) = deaths.killed_text() {
         let exit = deaths
             .first_killed()
             .and_then(|first| first.death.exit.as_ref());
@@ -124,10 +124,7 @@ fn write_ends(report: &Report, text: &mut String) -> std::fmt::Result {
             "{killed}. What they had recorded was recovered.{unknown}"
         )?;
     }
-    let others = deaths
-        .exited_words()
-        .into_iter()
-        .chain(deaths.other_words());
+    let others = deaths.exited_text().into_iter().chain(deaths.other_lines());
     others
         .into_iter()
         .try_for_each(|line| writeln!(text, "{line}"))
@@ -155,7 +152,7 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
         )?;
     }
     for loss in report.losses.list.iter().take(LOSSES_LISTED) {
-        writeln!(text, "  {}", loss.words())?;
+        writeln!(text, "  {}", loss.text())?;
     }
     if report.losses.list.len() > LOSSES_LISTED {
         let more = report.losses.list.len() - LOSSES_LISTED;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use trace_merge::survey::{Contents, Known, RunProcess, processes};
+use trace_merge::survey::{Contents, RunProcess, SegmentCache, processes};
 use trace_merge::{DeadProcess, Death, DeathKind};
 
 /// A run.
@@ -99,7 +99,7 @@ impl State {
 
 impl Run {
     /// Reads the newest run of a directory. Segments in the cache are not read again.
-    pub(super) fn read(directory: &Path, cache: &mut Known) -> Result<Run, Error> {
+    pub(super) fn read(directory: &Path, cache: &mut SegmentCache) -> Result<Run, Error> {
         let found = processes(directory)?;
         let now_ns = wall_ns();
         let mut run = Run {
@@ -136,7 +136,7 @@ impl Process {
     /// Reads what a process has recorded so far. Segments in the cache are not read again.
     pub(crate) fn read(
         process: &RunProcess,
-        cache: &mut Known,
+        cache: &mut SegmentCache,
         now_ns: u64,
     ) -> io::Result<Process> {
         let alive = process.is_alive(); // checked before the fragment is read, so that nothing a dead process wrote is missed

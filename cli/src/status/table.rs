@@ -123,14 +123,14 @@ fn end_lines(run: &Run) -> String {
         ));
     }
     let deaths: Deaths = run.processes.iter().filter_map(Process::dead).collect();
-    if let Some(killed) = deaths.killed_words() {
+    if let Some(killed) = deaths.killed_text() {
         let directory = printable(&run.directory);
         lines.push(format!(
             "{killed}. `trace-merge {directory}` shows the spans they died in"
         ));
     }
-    lines.extend(deaths.exited_words());
-    lines.extend(deaths.other_words());
+    lines.extend(deaths.exited_text());
+    lines.extend(deaths.other_lines());
     lines.iter().map(|line| format!("\n{line}\n")).collect()
 }
 

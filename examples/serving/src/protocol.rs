@@ -111,7 +111,11 @@ impl Sequence {
 /// Adds the currently open span to the flow of each request.
 pub(crate) fn step_flows<'a>(sequences: impl Iterator<Item = &'a Sequence>) {
     for sequence in sequences {
-        flow(FlowPhase::Step, "request", FlowId::of(&sequence.request_id));
+        flow(
+            FlowPhase::Step,
+            "request",
+            FlowId::from_text(&sequence.request_id),
+        );
     }
 }
 

@@ -110,7 +110,7 @@ impl Curve {
     }
 
     /// Returns the curve from a clock that is ahead of this curve's clock by `ns`.
-    pub fn of_ahead(&self, ns: i64) -> Curve {
+    pub fn from_ahead(&self, ns: i64) -> Curve {
         let knots = self.knots.iter();
         let ahead = knots.map(|(x, y)| (clamp(x.saturating_add(ns)), *y));
         Curve {
@@ -181,6 +181,6 @@ mod tests {
             assert!(then.at(x).abs_diff(other.at(one.at(x))) <= 2, "{x}");
             assert!(back.at(x).abs_diff(other.back(one.at(x))) <= 2, "{x}");
         }
-        assert!(one.of_ahead(77).at(78) == one.at(1));
+        assert!(one.from_ahead(77).at(78) == one.at(1));
     }
 }

@@ -90,7 +90,10 @@ pub fn drop_odd(readings: &mut Vec<Reading>) {
 }
 
 /// Removes and returns lone readings that are far from the events of their host, and from other readings. They must be sorted by time.
-pub fn take_lone(readings: &mut Vec<Reading>, (first, last): (i64, i64)) -> Vec<Reading> {
+pub fn remove_lone_readings(
+    readings: &mut Vec<Reading>,
+    (first, last): (i64, i64),
+) -> Vec<Reading> {
     let gaps = readings.windows(2).map(|two| gap_ns(&two[0], &two[1]));
     let mut gaps: Vec<i64> = gaps.collect();
     let mut sorted = gaps.clone();

@@ -15,7 +15,7 @@
 //!
 //! // Two hosts that read both of their clocks once, each to the microsecond.
 //! let host = |at_ns, ahead_ns| Host {
-//!     wall: Wall::of(vec![Reading { at_ns, ahead_ns, uncertainty_ns: 1_000 }]),
+//!     wall: Wall::from_readings(vec![Reading { at_ns, ahead_ns, uncertainty_ns: 1_000 }]),
 //!     events_ns: Some((at_ns, at_ns)),
 //! };
 //! let hosts = Hosts::new(vec![host(100, 5_000_000), host(700, 2_000_000)], 0, 0);
@@ -39,7 +39,7 @@ mod tighten;
 mod wall;
 
 pub use curve::{Curve, clamp};
-pub use filter::{drop_disordered, drop_odd, take_lone, thin};
+pub use filter::{drop_disordered, drop_odd, remove_lone_readings, thin};
 pub use readings::{Reading, drift_ns};
 pub use wall::Wall;
 

@@ -23,7 +23,7 @@ pub struct Reading {
 
 impl Reading {
     /// Converts an anchor of a process. The monotonic clock of the process is ahead of its host's by `offset_ns`.
-    pub fn of(anchor: &Anchor, offset_ns: i64) -> Reading {
+    pub fn from_anchor(anchor: &Anchor, offset_ns: i64) -> Reading {
         let time = |ns: u64| i64::try_from(ns).map_or(LIMIT_NS, clamp);
         let at_ns = clamp(time(anchor.monotonic_ns).saturating_sub(clamp(offset_ns)));
         Reading {

@@ -33,7 +33,7 @@ pub struct Wall {
 
 impl Wall {
     /// Derives the wall clock from readings. Returns `None` if there are none.
-    pub fn of(mut readings: Vec<Reading>) -> Option<Wall> {
+    pub fn from_readings(mut readings: Vec<Reading>) -> Option<Wall> {
         readings.sort_by_key(|reading| (reading.at_ns, reading.uncertainty_ns, reading.ahead_ns));
         let pieces: Vec<Piece> = split_at_steps(&readings).filter_map(Piece::new).collect();
         let (first, last) = (pieces.first()?, pieces.last()?);
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn the_last_state_of_the_wall_clock_is_right() {
         let ahead = |at: i64| 7_000 + if at < 300 { -2_000_000_000 } else { 0 };
-        let wall = Wall::of((0..600).map(|at| read(at, ahead(at))).collect()).unwrap();
+        let wall = Wall::from_readings((0..600).map(|at| read(at, ahead(at))).collect()).unwrap();
         assert_eq!((wall.steps, wall.curve.as_shift()), (1, Some(7_000)));
         let errors = [0, 200, 300, 400].map(|at: i64| wall.uncertainty_ns(at * 1_000_000_000));
         assert!(
@@ -230,7 +230,7 @@ mod tests {
         let mut readings: Vec<Reading> = (0..=100).step_by(5).map(drifting).collect();
         readings.insert(0, uncertain(-1_000_000, 190_000));
         readings.push(uncertain(end_ns + 1_000_000, 5_190_000));
-        let wall = Wall::of(readings).unwrap();
+        let wall = Wall::from_readings(readings).unwrap();
         assert_eq!(wall.steps, 0);
         for out_ns in [0, 1_000_000, 5_000_000_000, 3_600_000_000_000] {
             for at_ns in [-out_ns, end_ns + out_ns] {
@@ -253,7 +253,7 @@ mod tests {
             ahead_ns: ahead(299) + 190_000,
             uncertainty_ns: 200_000,
         });
-        let wall = Wall::of(readings).unwrap();
+        let wall = Wall::from_readings(readings).unwrap();
         assert_eq!(wall.steps, 1);
         let off = wall.curve.at(0).abs_diff(0);
         assert!(off < 200_000, "{off}");

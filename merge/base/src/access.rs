@@ -14,7 +14,7 @@ const FILE: u32 = 0o666;
 
 /// Permission bits of a file that remain effective in a folder. A class of users that may not search the folder cannot use its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reach(u32);
+pub struct FolderAccess(u32);
 
 /// Mode of a file, together with the group and the owner it applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,14 +28,14 @@ pub struct Access {
     owner: Option<u32>,
 }
 
-impl Reach {
+impl FolderAccess {
     /// All users.
-    pub(crate) const ALL: Reach = Reach(FILE);
+    pub(crate) const ALL: FolderAccess = FolderAccess(FILE);
 
     /// Removes the bits of users who may not search a folder of this mode.
-    pub(crate) fn in_folder(self, folder_mode: u32) -> Reach {
+    pub(crate) fn in_folder(self, folder_mode: u32) -> FolderAccess {
         let search = folder_mode & 0o011;
-        Reach(self.0 & (OWNER | search << 2 | search << 1))
+        FolderAccess(self.0 & (OWNER | search << 2 | search << 1))
     }
 }
 
@@ -49,10 +49,10 @@ impl Access {
     };
 
     /// Returns the access to a file in a folder.
-    pub fn of(file: &Metadata, reach: Reach) -> Access {
+    pub fn from_file(file: &Metadata, folder: FolderAccess) -> Access {
         Access {
             owner: Some(file.uid()),
-            ..Access::new(file.mode() & reach.0, Some(file.gid()))
+            ..Access::new(file.mode() & folder.0, Some(file.gid()))
         }
     }
 
@@ -104,8 +104,8 @@ impl Access {
     }
 
     /// Removes the permissions of users who cannot get to a folder.
-    pub fn within(self, reach: Reach) -> Access {
-        self.with_mode(self.mode & reach.0, self.group)
+    pub fn within(self, folder: FolderAccess) -> Access {
+        self.with_mode(self.mode & folder.0, self.group)
     }
 
     /// Removes the permissions that an existing file does not grant.
@@ -193,9 +193,9 @@ mod tests {
             (&[0o755, 0o750], 0o644, 0o640),
             (&[0o755, 0o744], 0o644, 0o600),
         ] {
-            let in_folder = |reach: Reach, mode: &u32| reach.in_folder(*mode);
-            let reach = folders.iter().fold(Reach::ALL, in_folder);
-            let readable = access((file, 1)).within(reach);
+            let in_folder = |folder: FolderAccess, mode: &u32| folder.in_folder(*mode);
+            let in_folders = folders.iter().fold(FolderAccess::ALL, in_folder);
+            let readable = access((file, 1)).within(in_folders);
             assert_eq!(readable.mode, mode, "{folders:?} {file:o}");
         }
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 pub const WAITING: usize = 512;
 
 /// Begin or end of a span, as an event of its own.
-pub trait Half {
+pub trait BeginOrEnd {
     /// Position of an event in the recording.
     type Place: Ord;
 
@@ -33,7 +33,7 @@ impl<T> Default for BegunSpans<T> {
     }
 }
 
-impl<T: Half> BegunSpans<T> {
+impl<T: BeginOrEnd> BegunSpans<T> {
     /// Adds a begin. If there are too many open ones, removes and returns the first, which counts as unfinished.
     pub fn begin(&mut self, begin: T) -> Option<T> {
         self.0.push_back(begin);
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     /// A begin or end that happens when it is recorded.
-    impl Half for u32 {
+    impl BeginOrEnd for u32 {
         type Place = u32;
 
         fn time_ns(&self) -> i64 {

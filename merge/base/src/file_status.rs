@@ -22,9 +22,9 @@ pub struct FileStatus {
 impl FileStatus {
     /// Returns the status of an open file.
     #[expect(clippy::cast_possible_wrap, reason = "no file is that long")]
-    pub fn of(file: &Metadata) -> FileStatus {
+    pub fn from_metadata(file: &Metadata) -> FileStatus {
         FileStatus {
-            id: FileId::of(file),
+            id: FileId::from_metadata(file),
             bytes: file.size() as i64,
             modified: (file.mtime(), file.mtime_nsec()),
             changed: (file.ctime(), file.ctime_nsec()),
@@ -72,7 +72,7 @@ pub struct FileId {
 
 impl FileId {
     /// Returns the id of the file with these metadata.
-    pub fn of(metadata: &std::fs::Metadata) -> FileId {
+    pub fn from_metadata(metadata: &std::fs::Metadata) -> FileId {
         FileId {
             device: metadata.dev(),
             inode: metadata.ino(),
@@ -99,7 +99,7 @@ mod tests {
     fn rewriting_a_file_changes_its_status_once_it_is_not_recent() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "0123456789").unwrap();
-        let status = || FileStatus::of(&file.as_file().metadata().unwrap());
+        let status = || FileStatus::from_metadata(&file.as_file().metadata().unwrap());
         assert!(status().is_recent());
         while status().is_recent() {
             std::thread::sleep(TICK / 4);
@@ -121,6 +121,9 @@ mod tests {
         let mut other = File::create(file.path().with_extension("other")).unwrap();
         other.write_all(b"0123456789").unwrap();
         fs::rename(file.path().with_extension("other"), file.path()).unwrap();
-        assert_ne!(FileStatus::of(&fs::metadata(file.path()).unwrap()), before);
+        assert_ne!(
+            FileStatus::from_metadata(&fs::metadata(file.path()).unwrap()),
+            before
+        );
     }
 }

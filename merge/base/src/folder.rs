@@ -3,7 +3,7 @@
 //!
 //! Only a path that the user named may be a symbolic link. Links below it are not followed.
 
-use crate::access::{Access, Reach};
+use crate::access::{Access, FolderAccess};
 use crate::file_status::FileId;
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Stat, Uid, chmodat, chownat, fstat, linkat,
@@ -30,7 +30,7 @@ pub struct Folder {
     path: PathBuf,
     mode: u32,
     owner: u32,
-    reach: Reach,
+    access: FolderAccess,
 }
 
 /// A name in an open folder.
@@ -59,7 +59,7 @@ impl Folder {
             false => path,
         };
         let fd = openat(CWD, named, folder_flags(), Mode::empty())?;
-        Folder::from_fd(fd, path.to_owned(), Reach::ALL)
+        Folder::from_fd(fd, path.to_owned(), FolderAccess::ALL)
     }
 
     /// Opens a folder in this one. Links are not followed.
@@ -70,7 +70,7 @@ impl Folder {
         let name = name.as_ref();
         let flags = folder_flags() | OFlags::NOFOLLOW;
         let fd = openat(&self.fd, name, flags, Mode::empty())?;
-        Folder::from_fd(fd, self.path.join(name), self.reach)
+        Folder::from_fd(fd, self.path.join(name), self.access)
     }
 
     /// Opens a folder at a path below the one that the user named, without following links between them.
@@ -114,14 +114,14 @@ impl Folder {
         Ok(chmodat(&self.fd, ".", mode, AtFlags::empty())?)
     }
 
-    fn from_fd(fd: OwnedFd, path: PathBuf, parent: Reach) -> io::Result<Folder> {
+    fn from_fd(fd: OwnedFd, path: PathBuf, parent: FolderAccess) -> io::Result<Folder> {
         let status = fstat(&fd)?;
         Ok(Folder {
             fd: Arc::new(fd),
             path,
             mode: status.st_mode,
             owner: status.st_uid,
-            reach: parent.in_folder(status.st_mode),
+            access: parent.in_folder(status.st_mode),
         })
     }
 
@@ -175,8 +175,8 @@ impl Folder {
     }
 
     /// Returns the permission bits that are effective in this folder.
-    pub fn reach(&self) -> Reach {
-        self.reach
+    pub fn access(&self) -> FolderAccess {
+        self.access
     }
 }
 

@@ -15,7 +15,7 @@ pub struct Part {
 
 impl Part {
     /// Creates a part from a range of bytes. `trusted` is true if a checksum covers its lines.
-    pub fn of(range: Range<usize>, trusted: bool) -> Part {
+    pub fn from_range(range: Range<usize>, trusted: bool) -> Part {
         Part {
             start: range.start,
             end: range.end,
@@ -24,7 +24,7 @@ impl Part {
     }
 
     /// Returns a part of all these lines. No checksum covers them.
-    pub fn all_of(lines: &[u8]) -> Part {
-        Part::of(0..lines.len(), false)
+    pub fn whole(lines: &[u8]) -> Part {
+        Part::from_range(0..lines.len(), false)
     }
 }

@@ -131,12 +131,12 @@ impl Event<'_> {
         if fields.odd_escapes && ends_in_backslash(text) {
             findings.add(Rule::BadEscape, self.offset);
         }
-        let pids = Members::of(text).filter(|(key, _)| *key == b"pid");
+        let pids = Members::new(text).filter(|(key, _)| *key == b"pid");
         if fields.repeated && breaks_import(pids.map(|(_, value)| value)) {
             findings.add(Rule::PidTwice, self.offset);
         }
         let name = fields.name.of(text);
-        for (key, value) in Members::of(text) {
+        for (key, value) in Members::new(text) {
             let rule = match fault(self.phase, name, key, value) {
                 Some(Fault::Number | Fault::ArgsNumber) => Rule::BadNumber,
                 Some(Fault::Time) => Rule::BadTime,

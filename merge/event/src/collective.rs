@@ -65,12 +65,12 @@ const KIND_ARG: &[u8] = b"Collective name";
 
 impl Collective {
     /// Returns the communication of a slice with this name, or `None` if it computes. `args` are its args as JSON.
-    pub fn of(name: &str, args: &[u8]) -> Option<Collective> {
+    pub fn from_event(name: &str, args: &[u8]) -> Option<Collective> {
         if !is_communication(name) {
             return None;
         }
         let (mut operation, mut communicator) = (plain(without_numbers(name)), 0);
-        for (key, value) in Members::of(args) {
+        for (key, value) in Members::new(args) {
             if key == KIND_ARG {
                 operation = plain(&String::from_utf8_lossy(value));
             } else if COMMUNICATOR_ARGS.contains(&key) {
@@ -166,11 +166,11 @@ mod tests {
     fn communication_is_recognized_by_name() {
         for case in include_str!("../tests/collectives.txt").lines() {
             let (kind, name) = case.split_once(' ').unwrap();
-            let found = Collective::of(name, b"").map(|found| format!("{:?}", found.kind));
+            let found = Collective::from_event(name, b"").map(|found| format!("{:?}", found.kind));
             assert_eq!(found.as_deref(), Some(kind), "{name}");
         }
         for name in "BroadcastTo AllGatherMatmul MatmulReduceScatter attention".split(' ') {
-            assert_eq!(Collective::of(name, b""), None, "{name}");
+            assert_eq!(Collective::from_event(name, b""), None, "{name}");
         }
     }
 }

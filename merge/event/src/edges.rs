@@ -14,7 +14,7 @@ pub struct Edges {
 
 /// Position of an event relative to a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lies {
+pub enum Relation {
     /// Inside the window.
     Inside,
     /// A span that crosses an edge of the window.
@@ -32,18 +32,18 @@ impl Edges {
 
     /// Returns the position of an event on the same time axis. Metadata and CPU profiles are always inside. Spans without an end last until the end of the window.
     #[inline]
-    pub fn lies(self, event: &Event<'_>) -> Lies {
+    pub fn relation(self, event: &Event<'_>) -> Relation {
         let (start, end) = (event.ts_ns, event.ts_ns.saturating_add(event.dur_ns));
         if event.is_in_every_part() || start >= self.from_ns && end <= self.to_ns {
-            return Lies::Inside;
+            return Relation::Inside;
         }
         if start > self.to_ns {
-            return Lies::Outside;
+            return Relation::Outside;
         }
         match end >= self.from_ns {
-            true => Lies::Across,
-            false if event.is_unfinished() => Lies::Inside,
-            false => Lies::Outside,
+            true => Relation::Across,
+            false if event.is_unfinished() => Relation::Inside,
+            false => Relation::Outside,
         }
     }
 

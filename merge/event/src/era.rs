@@ -164,7 +164,7 @@ impl Days {
 
 /// Returns the time range of a recording's valid events, if some are outside of it. `range_ns` are its first and its last time. `days` returns the begins of
 /// its events, and is only called if necessary.
-pub fn doubted(
+pub fn era_of_odd_times(
     range_ns: (i64, i64),
     anchors: &[Anchor],
     days: impl FnOnce() -> Days,
@@ -185,7 +185,7 @@ pub fn doubted(
 }
 
 /// Collects the begins of the events in a part.
-pub fn days_of(bytes: &[u8], part: Part) -> Days {
+pub fn days(bytes: &[u8], part: Part) -> Days {
     let mut days = Days::default();
     scan_part(bytes, part, |_, found| {
         if let Found::Event(event) = found

@@ -140,7 +140,7 @@ impl<'a> Event<'a> {
                 return after.get(..3).unwrap_or_default();
             }
         }
-        let scope = Members::of(self.line).find(|(key, _)| *key == b"s");
+        let scope = Members::new(self.line).find(|(key, _)| *key == b"s");
         scope.map_or(&[], |(_, value)| value)
     }
 

@@ -1,6 +1,6 @@
 //! Selects the events of a chunk that are shown.
 
-use crate::edges::{Edges, Lies};
+use crate::edges::{Edges, Relation};
 use crate::event::Event;
 
 /// Selection of the events of a chunk by a window and a filter.
@@ -52,14 +52,14 @@ impl Shown {
 
     /// Returns the position of the event with this number. If there is a mask, an event is outside exactly if it is not selected.
     #[inline]
-    pub fn lies(&self, number: usize, event: &Event<'_>) -> Lies {
+    pub fn relation(&self, number: usize, event: &Event<'_>) -> Relation {
         let edges = self.edges;
-        let lies = edges.map_or(Lies::Inside, |edges| edges.lies(event));
-        match (&self.mask, lies) {
-            (Some(mask), _) if !mask.get(number) => Lies::Outside,
+        let relation = edges.map_or(Relation::Inside, |edges| edges.relation(event));
+        match (&self.mask, relation) {
+            (Some(mask), _) if !mask.get(number) => Relation::Outside,
             // The begin or the end of a span that reaches into the window.
-            (Some(_), Lies::Outside) => Lies::Across,
-            (_, lies) => lies,
+            (Some(_), Relation::Outside) => Relation::Across,
+            (_, relation) => relation,
         }
     }
 }

@@ -54,11 +54,11 @@ pub fn binds_to_next(event: &Event<'_>) -> bool {
 pub fn trace_id(event: &Event<'_>, ordinal: u64) -> Option<(u64, Span)> {
     let Fields { id, id2, .. } = event.fields;
     if id2.is_some()
-        && let Some(scoped) = of_id2(member_value(id2.of(event.line)), ordinal)
+        && let Some(scoped) = of_id2(member_value(id2.slice(event.line)), ordinal)
     {
         return Some((scoped, id2));
     }
-    let plain = || plain_trace_id(member_value(id.of(event.line)), ordinal);
+    let plain = || plain_trace_id(member_value(id.slice(event.line)), ordinal);
     id.is_some().then(|| (plain(), id))
 }
 
@@ -71,11 +71,14 @@ pub(crate) fn has_id(text: &[u8], fields: &Fields) -> bool {
 
 /// Returns the id in the trace for the `bind_id` of an event, which binds an event of any phase to a flow.
 pub fn trace_bind_id(event: &Event<'_>, ordinal: u64) -> u64 {
-    plain_trace_id(member_value(event.fields.bind_id.of(event.line)), ordinal)
+    plain_trace_id(
+        member_value(event.fields.bind_id.slice(event.line)),
+        ordinal,
+    )
 }
 
 /// Returns the id in the trace of the global flow with this number. A global flow is the same in every process.
-pub fn of_global_number(number: u64) -> u64 {
+pub fn id_from_global_number(number: u64) -> u64 {
     global(Ok(number))
 }
 
@@ -101,7 +104,7 @@ pub fn global_number(event: &Event<'_>) -> Option<u64> {
 
 fn id2_value<'a>(event: &Event<'a>) -> Option<&'a [u8]> {
     let id2 = event.fields.id2;
-    id2.is_some().then(|| member_value(id2.of(event.line)))
+    id2.is_some().then(|| member_value(id2.slice(event.line)))
 }
 
 /// Returns the value of a member `"id": value`. The key must not contain a colon.

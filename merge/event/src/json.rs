@@ -39,7 +39,7 @@ impl Span {
 
     /// Returns the bytes of the member, or an empty slice if it is absent.
     #[inline]
-    pub fn of(self, line: &[u8]) -> &[u8] {
+    pub fn slice(self, line: &[u8]) -> &[u8] {
         line.get(self.start..self.end).unwrap_or_default()
     }
 }
@@ -125,7 +125,7 @@ impl Fields {
     fn has_thread_and_time(&self, line: &[u8]) -> bool {
         let timed = self.pid.is_some() && self.tid.is_some() && self.ts.is_some();
         timed
-            && match self.ph.of(line) {
+            && match self.ph.slice(line) {
                 b"\"X\"" => self.dur.is_some(),
                 b"\"i\"" | b"\"C\"" | b"\"B\"" | b"\"E\"" => true,
                 _ => false,
@@ -210,7 +210,7 @@ pub struct Members<'a> {
 impl<'a> Members<'a> {
     /// Iterates over the members of a JSON object. Other text has no members.
     #[inline]
-    pub fn of(object: &'a [u8]) -> Members<'a> {
+    pub fn new(object: &'a [u8]) -> Members<'a> {
         let mut scanner = Scanner::lenient(object, 0);
         scanner.space();
         // If the text is not an object, the iterator finds no key.
@@ -245,7 +245,7 @@ impl<'a> Iterator for Members<'a> {
 /// Returns the value of the last member of this name, which is the one that viewers use.
 #[inline]
 pub fn last_member<'a>(object: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let named = Members::of(object).filter(|(key, _)| *key == name);
+    let named = Members::new(object).filter(|(key, _)| *key == name);
     named.last().map(|(_, value)| value)
 }
 

@@ -50,9 +50,9 @@ pub(crate) fn parse_any(line: &[u8]) -> Result<Event<'_>, Kind> {
 #[cold]
 fn refusal(line: &[u8], fields: &Fields) -> Kind {
     let needed = [fields.ph, fields.ts, fields.dur, fields.pid, fields.tid];
-    let is_odd = |member: Span| odd_number_len(member.of(line)).is_some();
+    let is_odd = |member: Span| odd_number_len(member.slice(line)).is_some();
     let is_unknown =
-        parse_phase(fields.ph.of(line)).is_some_and(|byte| Phase::modern(byte).is_none());
+        parse_phase(fields.ph.slice(line)).is_some_and(|byte| Phase::modern(byte).is_none());
     if is_unknown && event_of_phase(line, *fields, Phase::Instant).is_some() {
         return Kind::UnknownPhase;
     }
@@ -100,14 +100,14 @@ fn plain_event(line: &[u8], fields: Fields) -> Option<Event<'_>> {
     event_of_phase(
         line,
         fields,
-        Phase::modern(parse_phase(fields.ph.of(line))?)?,
+        Phase::modern(parse_phase(fields.ph.slice(line))?)?,
     )
 }
 
 #[inline]
 fn event_of_phase(line: &[u8], fields: Fields, phase: Phase) -> Option<Event<'_>> {
-    let pid = id_number(fields.pid.of(line))?;
-    let tid = match fields.tid.of(line) {
+    let pid = id_number(fields.pid.slice(line))?;
+    let tid = match fields.tid.slice(line) {
         b"" | b"null" => pid,
         text => id_number(text)?,
     };
@@ -136,7 +136,7 @@ fn is_surely_accepted(event: &Event<'_>) -> bool {
     is_plain
         && match event.phase {
             Phase::Complete | Phase::Begin | Phase::End | Phase::Instant => !fields.id.is_some(),
-            Phase::Counter => !fields.id.is_some() && member::is_drawn(fields.args.of(line)),
+            Phase::Counter => !fields.id.is_some() && member::is_drawn(fields.args.slice(line)),
             phase => phase.has_id() && flow::has_id(line, fields),
         }
 }
@@ -172,11 +172,11 @@ fn missing_member(phase: Phase, text: &[u8], fields: &Fields) -> Option<Kind> {
 
 #[inline]
 fn read_times(event: &mut Event<'_>) -> Option<()> {
-    let ts_text = event.fields.ts.of(event.line);
+    let ts_text = event.fields.ts.slice(event.line);
     let ts = number::micros(ts_text)?;
     event.ts_ns = ts.ns();
     if event.phase == Phase::Complete {
-        let dur_text = event.fields.dur.of(event.line);
+        let dur_text = event.fields.dur.slice(event.line);
         let dur = number::micros(dur_text)?;
         event.dur_ns = ts.span_ns(dur);
         let is_exact = is_exact(event.dur_ns.unsigned_abs());

@@ -55,7 +55,10 @@ impl Losses {
             last_ns: event.ts_ns.saturating_add(span_ns),
         };
         let cause = record.cause.chars().take(CAUSE_CHARS).collect();
-        self.add_loss(((event.pid, event.tid), record.of_thread, cause), loss);
+        self.add_loss(
+            ((event.pid, event.tid), record.is_thread_scoped, cause),
+            loss,
+        );
     }
 
     fn add_loss(&mut self, mut key: Row, loss: Loss) {

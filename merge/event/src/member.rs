@@ -126,7 +126,7 @@ pub(crate) fn is_name(name: &[u8]) -> bool {
 
 /// Returns true if the args have a `name` that is a text and not empty. If there are several, Perfetto checks each of them.
 pub(crate) fn has_valid_name(args: &[u8]) -> bool {
-    let mut names = Members::of(args)
+    let mut names = Members::new(args)
         .filter(|(key, _)| *key == b"name")
         .peekable();
     let is_text = |(_, value): (&[u8], &[u8])| matches!(value, [b'"', first, ..] if *first != b'"');
@@ -135,7 +135,7 @@ pub(crate) fn has_valid_name(args: &[u8]) -> bool {
 
 /// Returns true if a member of the object is a number that exceeds a double. Nested objects are ignored, because Perfetto does not parse them immediately.
 fn has_infinite(object: &[u8]) -> bool {
-    may_be_infinite(object) && Members::of(object).any(|(_, value)| is_infinite(value))
+    may_be_infinite(object) && Members::new(object).any(|(_, value)| is_infinite(value))
 }
 
 /// Returns true if the value is a time: a number, or a text with a number in it.
@@ -174,7 +174,7 @@ fn double(text: &[u8]) -> Option<f64> {
 
 /// Returns true if these args have at least one value and viewers draw all of them.
 pub(crate) fn is_drawn(args: &[u8]) -> bool {
-    let mut values = Members::of(args);
+    let mut values = Members::new(args);
     let is_good = |(_, value): (&[u8], &[u8])| is_counter_value(value);
     values.next().is_some_and(is_good) && values.by_ref().all(is_good) && values.is_at_end()
 }

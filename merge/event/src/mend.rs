@@ -122,7 +122,7 @@ pub fn json_text(value: &serde_json::Value) -> String {
 pub fn mend_line(out: &mut Vec<u8>, start: usize) {
     let mut line = mended(&out[start..]).into_owned();
     if let Some(fields) = scan_object(&line) {
-        let is_metadata = fields.ph.of(&line) == br#""M""#;
+        let is_metadata = fields.ph.slice(&line) == br#""M""#;
         let mut edits = name_edits(&line, &fields, is_metadata);
         edits.sort_by_key(|(range, _)| Reverse(range.start));
         for (range, name) in edits {
@@ -136,7 +136,7 @@ pub fn mend_line(out: &mut Vec<u8>, start: usize) {
 /// Returns true if the JSON string at `name` has invisible characters.
 #[inline(always)]
 pub(crate) fn has_invisible_characters(line: &[u8], name: Span) -> bool {
-    !is_plain(line, name) && is_hidden(name.of(line))
+    !is_plain(line, name) && is_hidden(name.slice(line))
 }
 
 /// Returns true if the name of an event has invisible characters, or the name that it gives to a process or thread.
@@ -157,7 +157,7 @@ fn metadata_edits(event: &Event<'_>) -> Vec<(Range<usize>, Vec<u8>)> {
 pub fn name_edits(line: &[u8], fields: &Fields, is_metadata: bool) -> Vec<(Range<usize>, Vec<u8>)> {
     let mut edits = Vec::new();
     let mut edit = |name: Span| {
-        if let Some(text) = from_slice::<String>(name.of(line))
+        if let Some(text) = from_slice::<String>(name.slice(line))
             && let Cow::Owned(shown) = visible(&text)
         {
             let shown = json_text(&shown.into());
@@ -166,8 +166,8 @@ pub fn name_edits(line: &[u8], fields: &Fields, is_metadata: bool) -> Vec<(Range
     };
     edit(fields.name);
     if is_metadata
-        && fields.ph.of(line) == br#""M""#
-        && let Some(args) = scan_object(fields.args.of(line))
+        && fields.ph.slice(line) == br#""M""#
+        && let Some(args) = scan_object(fields.args.slice(line))
         && args.name.is_some()
     {
         let start = fields.args.start;
@@ -185,6 +185,6 @@ fn is_hidden(name: &[u8]) -> bool {
 /// Returns true if a text is ASCII without escapes and delete characters, so that it cannot have invisible characters.
 #[inline(always)]
 fn is_plain(line: &[u8], text: Span) -> bool {
-    let text = text.of(line);
+    let text = text.slice(line);
     text.is_ascii() && memchr2(b'\\', 0x7f, text).is_none()
 }

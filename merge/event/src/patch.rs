@@ -118,7 +118,7 @@ fn write_mended(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec
 /// Appends an event of a V8 CPU profile (`P`), which also has a time in its args.
 #[cold]
 fn write_profile(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
-    let from_ns = micros(event.fields.ts.of(event.line)).map_or(event.ts_ns, Micros::ns);
+    let from_ns = micros(event.fields.ts.slice(event.line)).map_or(event.ts_ns, Micros::ns);
     let moved_ns = (event.ts_ns + shift_ns).saturating_sub(from_ns);
     let line = profile::with_moved_time(event.line, moved_ns);
     write_mended(&event.in_line(&line), target, shift_ns, out);

@@ -15,7 +15,7 @@ pub struct Front<'a, T> {
 }
 
 /// The last two fronts of each phase: usually a thread, and a lane next to it.
-pub struct Fronts<'a, T> {
+pub struct PrefixCache<'a, T> {
     fronts: [[Option<Front<'a, T>>; 2]; PHASES.len()],
     /// Index of the older one of the two.
     older: [usize; PHASES.len()],
@@ -30,9 +30,9 @@ pub struct Timed<'a> {
     pub rest: &'a [u8],
 }
 
-impl<T> Default for Fronts<'_, T> {
+impl<T> Default for PrefixCache<'_, T> {
     fn default() -> Self {
-        Fronts {
+        PrefixCache {
             fronts: [const { [const { None }; 2] }; PHASES.len()],
             older: [0; PHASES.len()],
         }
@@ -51,7 +51,7 @@ fn phase_index(phase: u8) -> Option<usize> {
     PHASES.iter().position(|cached| *cached == phase)
 }
 
-impl<'a, T> Fronts<'a, T> {
+impl<'a, T> PrefixCache<'a, T> {
     /// Returns the front that this line begins with, and its time.
     #[inline(always)]
     pub fn find(&self, line: &'a [u8]) -> Option<(&Front<'a, T>, Timed<'a>)> {

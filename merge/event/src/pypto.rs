@@ -29,7 +29,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<Event<'_>> {
 /// Returns true if viewers accept the args of the event.
 #[inline(always)]
 fn has_good_args(event: &Event<'_>) -> bool {
-    let args = event.fields.args.of(event.line);
+    let args = event.fields.args.slice(event.line);
     match event.phase {
         Phase::Counter => member::is_drawn(args),
         _ => !is_infinite(args),

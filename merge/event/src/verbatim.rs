@@ -21,7 +21,7 @@ pub fn object(bytes: &[u8], part: Part, at: usize, kind: Kind) -> Option<Cow<'_,
     let line = rest[..end].trim_ascii();
     let is_text = line.len() <= MAX_LINE_BYTES && simdutf8::basic::from_utf8(line).is_ok();
     let fields = scan_object(line).filter(|_| is_text)?;
-    let phase = parse_phase(fields.ph.of(line)).and_then(Phase::modern);
+    let phase = parse_phase(fields.ph.slice(line)).and_then(Phase::modern);
     let mended = mended_event(line, phase).map(|(text, _)| Cow::Owned(text));
     Some(mended.unwrap_or(Cow::Borrowed(line)))
 }

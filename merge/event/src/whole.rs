@@ -40,7 +40,7 @@ fn mended_line(begin: &[u8], end_args: &[u8]) -> Option<Vec<u8>> {
 fn complete_line(text: &[u8], end_args: &[u8]) -> Vec<u8> {
     let mut out = vec![b'{'];
     let mut has_args = false;
-    for (key, value) in Members::of(text) {
+    for (key, value) in Members::new(text) {
         match key {
             b"ph" => {
                 put_member(&mut out, key, br#""X""#);
@@ -63,18 +63,18 @@ fn complete_line(text: &[u8], end_args: &[u8]) -> Vec<u8> {
 
 /// Joins the args of the begin and the end. If both have a key, the end's member is used.
 fn joined<'a>(begin: &'a [u8], end: &[u8]) -> Cow<'a, [u8]> {
-    let end_keys: HashSet<&[u8]> = Members::of(end).map(|(key, _)| key).collect();
+    let end_keys: HashSet<&[u8]> = Members::new(end).map(|(key, _)| key).collect();
     if end_keys.is_empty() {
         return begin.into();
     }
-    let from_begin = Members::of(begin).filter(|(key, _)| !end_keys.contains(key));
-    let all = from_begin.chain(Members::of(end));
+    let from_begin = Members::new(begin).filter(|(key, _)| !end_keys.contains(key));
+    let all = from_begin.chain(Members::new(end));
     object_of(all.map(|(key, value)| (key, value.into()))).into()
 }
 
 /// Returns true if args are an object that is not empty.
 pub fn has_members(args: &[u8]) -> bool {
-    Members::of(args).next().is_some()
+    Members::new(args).next().is_some()
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub enum Error {
 
 impl Error {
     /// Returns the error for a temporary file in `folder`. If `source` names another folder, the error names that one.
-    pub fn of_temporary(folder: &Path, source: io::Error) -> Error {
+    pub fn from_temporary(folder: &Path, source: io::Error) -> Error {
         let (folder, source) = match source.downcast() {
             Ok(TemporaryError { folder, source }) => (folder, source),
             Err(source) => (folder.to_owned(), source),
@@ -47,7 +47,7 @@ impl Error {
     }
 
     /// Returns the error for a trace that could not be written.
-    pub fn of_write(path: &Path, source: io::Error) -> Error {
+    pub fn from_write(path: &Path, source: io::Error) -> Error {
         if source.kind() == io::ErrorKind::BrokenPipe {
             return Error::BrokenPipe;
         }
@@ -68,10 +68,10 @@ impl Error {
 ///
 /// # Errors
 /// Returns the error of the last folder.
-pub fn in_first<'f, T>(
+pub fn try_folders<'f, T>(
     folders: &'f [PathBuf],
     mut work: impl FnMut(&'f Path) -> io::Result<T>,
 ) -> Result<T, Error> {
     let named = |folder| work(folder).map_err(|error| named_temporary(folder, error));
-    store::in_first(folders, named).map_err(|error| Error::of_temporary(Path::new(""), error))
+    store::try_folders(folders, named).map_err(|error| Error::from_temporary(Path::new(""), error))
 }

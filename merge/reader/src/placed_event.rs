@@ -43,7 +43,7 @@ pub struct PlacedEvent<'a> {
 
 /// Track of the trace on which the events of a thread are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ThreadRow {
+pub struct ThreadTrack {
     /// Number of the thread.
     pub thread: u32,
     /// 0 for the thread's own track, otherwise the number of an additional track.
@@ -54,7 +54,7 @@ pub struct ThreadRow {
 
 impl<'a> PlacedEvent<'a> {
     /// Places an event. `shift_ns` is added to its time to get the time on the axis.
-    pub fn new(event: &'a Event<'a>, place: ThreadRow, shift_ns: i64) -> PlacedEvent<'a> {
+    pub fn new(event: &'a Event<'a>, place: ThreadTrack, shift_ns: i64) -> PlacedEvent<'a> {
         let ts_ns = event.ts_ns.saturating_add(shift_ns).max(0);
         PlacedEvent {
             phase: event.phase,
@@ -169,14 +169,14 @@ impl<'a> PlacedEvent<'a> {
         }
         let start = start.needle();
         let key = &start[2..start.len() - 2];
-        let found = Members::of(line).find(|(found, _)| *found == key);
+        let found = Members::new(line).find(|(found, _)| *found == key);
         found.map_or(&[], |(_, value)| value)
     }
 }
 
 /// Calls `use_event` with the repaired event.
 #[cold]
-pub fn mended(event: &Event<'_>, use_event: impl FnOnce(&Event<'_>)) {
+pub fn with_repairs(event: &Event<'_>, use_event: impl FnOnce(&Event<'_>)) {
     let text = mended_event(event.line, event.phase).map(|(text, _)| text);
     let mut line = text.unwrap_or_else(|| event.line.to_vec());
     mend_line(&mut line, 0);

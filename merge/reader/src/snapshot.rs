@@ -14,7 +14,7 @@ use crate::fragment::input::Input;
 use crate::fragment::liveness::{is_alive_here, is_locked};
 use crate::fragment::load::{Opened, by_stem, list_segments, list_stems, recorder_key};
 use crate::fragment::recording::Recording;
-use crate::fragment::settle::{LastKnown, blocks, end_line};
+use crate::fragment::settle::{ProcessEnd, blocks, end_line};
 use crate::summary::summarize::summarize;
 use sa_format::{FRAGMENTS_DIR, NEXT_RUN_FILE, RUN_FILE};
 use serde::Serialize;
@@ -60,7 +60,7 @@ pub fn snapshot(directory: &Path, out: &Path) -> Result<SnapshotReport, Error> {
             fragments.path().display()
         )));
     }
-    let failed = |source| Error::of_write(&out.join(FRAGMENTS_DIR), source);
+    let failed = |source| Error::from_write(&out.join(FRAGMENTS_DIR), source);
     let out = make_folder(out, &run).map_err(failed)?;
     let target = out.make_folder(FRAGMENTS_DIR, &fragments);
     let mut copy = Copy {
@@ -92,7 +92,7 @@ fn copy_front(from: &Place, to: &Place) -> io::Result<()> {
     let Ok(file) = from.open_regular(false) else {
         return Ok(());
     };
-    let access = Access::of(&file.metadata()?, from.folder().reach());
+    let access = Access::from_file(&file.metadata()?, from.folder().access());
     write_new(to, access, &[&from.read_front(false)?])
 }
 
@@ -263,7 +263,7 @@ fn settled_tail(recording: &Recording) -> (Vec<u8>, bool) {
     let assembly = recording.assemble(&pieces);
     let parts: Vec<Part> = assembly.parts(recording.fragments.len() - 1).collect();
     let summary = summarize(last.content.bytes(), &parts);
-    let known = LastKnown {
+    let known = ProcessEnd {
         last_ns: summary.last_ns().unwrap_or(0),
         exit: None,
         is_running: is_running(recording),

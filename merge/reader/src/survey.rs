@@ -8,7 +8,7 @@ mod contents;
 mod found_runs;
 
 pub use crate::fragment::liveness::has_exclusive_lock;
-pub use contents::{Contents, Known};
+pub use contents::{Contents, SegmentCache};
 pub use found_runs::{FoundRuns, find_live_run, find_runs};
 
 use crate::base::folder::Place;

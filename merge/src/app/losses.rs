@@ -5,7 +5,7 @@ pub(crate) mod report;
 
 use crate::app::losses::report::LossReport;
 use crate::app::report::{ProcessReport, Report};
-use crate::event::edges::Lies;
+use crate::event::edges::Relation;
 use crate::event::line::Event;
 use crate::event::loss::{Loss, MOST, Row, changes_events};
 use crate::event::patch::Id;
@@ -63,8 +63,8 @@ pub(crate) fn report_losses(
         if by_track.is_empty() {
             return;
         }
-        chunk.for_each_event(source.bytes, |_, lies, event| {
-            if lies == Lies::Outside || event.is_metadata() || is_loss(event) {
+        chunk.for_each_event(source.bytes, |_, relation, event| {
+            if relation == Relation::Outside || event.is_metadata() || is_loss(event) {
                 return;
             }
             for track in [(event.pid, Some(event.tid)), (event.pid, None)] {

@@ -13,7 +13,7 @@ use crate::fragment::file::Fragment;
 use crate::fragment::input::{self, Inputs};
 use crate::fragment::load::open;
 use crate::fragment::recording::Recording;
-use crate::fragment::settle::{LastKnown, settle};
+use crate::fragment::settle::{ProcessEnd, settle};
 use crate::link::Collector;
 use crate::select::segments::choose_segments;
 use crate::write::addition::Addition;
@@ -228,7 +228,7 @@ fn folders(options: &Options, inputs: &Inputs) -> Vec<PathBuf> {
 /// Converts an error of a temporary file for positions of blocks. The error itself contains the
 /// path.
 fn spill_error(error: io::Error) -> Error {
-    Error::of_temporary(Path::new(""), error)
+    Error::from_temporary(Path::new(""), error)
 }
 
 /// Returns the length in bytes of its fragments that are read.
@@ -243,7 +243,7 @@ fn settle_all(merge: &Merge<'_>, last_ns: &[i64], report: &mut Report) {
     for ((recording, assembly), last_ns) in recordings.zip(last_ns) {
         let last = inputs.by_ref().take(recording.fragments.len()).last();
         let pid = recording.header().map(|header| i64::from(header.pid));
-        let known = LastKnown {
+        let known = ProcessEnd {
             last_ns: *last_ns,
             exit: pid.and_then(|pid| merge.options.exits.get(&pid)),
             is_running: false,

@@ -3,7 +3,7 @@
 use crate::ClockOptions;
 use crate::align::{
     Curve, End, Host, Hosts, Place, Reading, Role, Wall, clamp, drop_disordered, drop_odd,
-    take_lone, thin,
+    remove_lone_readings, thin,
 };
 use crate::clock::collective_ends::CollectiveSearch;
 use crate::clock::placement::Placement;
@@ -152,7 +152,7 @@ impl Clocks {
         match curve.as_shift() {
             Some(shift_ns) => TimeMap::shift(clamp(shift_ns.saturating_sub(offset_ns))),
             None => TimeMap {
-                warp: Some(Arc::new(curve.of_ahead(offset_ns))),
+                warp: Some(Arc::new(curve.from_ahead(offset_ns))),
                 shift_ns: 0,
             },
         }
@@ -309,11 +309,14 @@ impl HostDraft {
         let offset_ns = known.header.monotonic_offset_ns;
         let readings = known.anchors.iter();
         let mut readings: Vec<Reading> = readings
-            .map(|anchor| Reading::of(anchor, offset_ns))
+            .map(|anchor| Reading::from_anchor(anchor, offset_ns))
             .collect();
         drop_disordered(&mut readings, |reading| reading.at_ns);
         if let Some(events_ns) = self.events_ns.filter(|_| is_all) {
-            append_readings(&mut self.lone, take_lone(&mut readings, events_ns));
+            append_readings(
+                &mut self.lone,
+                remove_lone_readings(&mut readings, events_ns),
+            );
         }
         drop_odd(&mut readings);
         append_readings(&mut self.readings, readings);
@@ -328,7 +331,7 @@ impl HostDraft {
         readings.sort_by_key(|reading| (reading.at_ns, reading.uncertainty_ns, reading.ahead_ns));
         drop_odd(&mut readings);
         Host {
-            wall: Wall::of(readings),
+            wall: Wall::from_readings(readings),
             events_ns: self.events_ns,
         }
     }

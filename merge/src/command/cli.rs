@@ -280,7 +280,7 @@ fn options(
         options.output = output;
     }
     let (previous, all_runs) = (arguments.previous, arguments.all_runs);
-    let runs = Runs::of(arguments.run.clone(), previous, all_runs);
+    let runs = Runs::from_options(arguments.run.clone(), previous, all_runs);
     let found = find_runs(&options.paths, has_paths, &runs)?;
     if !arguments.quiet {
         found

@@ -1,7 +1,7 @@
 //! The devices of a trace, and which of its events are their work.
 
 use crate::app::report::ProcessReport;
-use crate::device::category::{CategoryUse, RowUse, category_use, is_runtime};
+use crate::device::category::{CategoryUse, TrackUse, category_use, is_runtime};
 use crate::device::group::{is_idle_name, is_idle_task};
 use crate::identity::process::{DevicePart, Process};
 use crate::reader::placed_event::PlacedEvent;
@@ -38,7 +38,7 @@ pub enum Work {
 pub struct Devices {
     parts: Vec<DevicePart>,
     /// Use of each thread; empty if all tracks of a device are work.
-    track_uses: Vec<RowUse>,
+    track_uses: Vec<TrackUse>,
     /// Traces and ranks of other profilers that have a device.
     scopes: HashSet<u64>,
     /// Times of the first and the last event of each process.
@@ -69,7 +69,7 @@ impl Devices {
 
     /// Creates devices that are groups of tracks, given their numbers and the processes that
     /// recorded them.
-    pub fn of_tracks(devices: impl IntoIterator<Item = (usize, usize)>) -> Devices {
+    pub fn from_tracks(devices: impl IntoIterator<Item = (usize, usize)>) -> Devices {
         let mut parts: Vec<DevicePart> = Vec::new();
         for (device, recorder) in devices {
             let processes = parts.len().max(device.max(recorder) + 1);
@@ -98,7 +98,7 @@ impl Devices {
 
     /// Returns true for groups of tracks that are shown as a process: tracks of a device, or our
     /// own tracks.
-    pub fn is_rows(&self, process: usize) -> bool {
+    pub fn is_track_group(&self, process: usize) -> bool {
         self.parts
             .get(process)
             .is_some_and(|part| part.is_track_group)
@@ -140,15 +140,15 @@ impl Devices {
     pub fn shows_work(&self, event: &PlacedEvent<'_>, process: usize) -> bool {
         !matches!(
             self.track_use(event, process),
-            RowUse::Host | RowUse::Regions
+            TrackUse::Host | TrackUse::Regions
         )
     }
 
-    fn track_use(&self, event: &PlacedEvent<'_>, process: usize) -> RowUse {
+    fn track_use(&self, event: &PlacedEvent<'_>, process: usize) -> TrackUse {
         let track_use = self.track_uses.get(event.thread).copied();
         track_use.unwrap_or(match self.device(process) {
-            Some(_) => RowUse::Work,
-            None => RowUse::Host,
+            Some(_) => TrackUse::Work,
+            None => TrackUse::Host,
         })
     }
 
@@ -159,10 +159,10 @@ impl Devices {
             false => EventUse::Region,
         };
         match self.track_use(event, process) {
-            RowUse::Host => EventUse::Host,
-            RowUse::Regions => EventUse::Region,
-            RowUse::Work => EventUse::Work(Work::Named),
-            RowUse::ByCategory => {
+            TrackUse::Host => EventUse::Host,
+            TrackUse::Regions => EventUse::Region,
+            TrackUse::Work => EventUse::Work(Work::Named),
+            TrackUse::ByCategory => {
                 let category_use = category_use(category);
                 let works = [CategoryUse::Work, CategoryUse::WorkOnDevice];
                 work_if(
@@ -170,13 +170,13 @@ impl Devices {
                     Work::Named,
                 )
             }
-            RowUse::Tasks { shows_collectives } => match shows_collectives {
+            TrackUse::Tasks { shows_collectives } => match shows_collectives {
                 true => work_if(is_task(event), Work::Named),
                 false => work_if(is_task(event), Work::Task),
             },
-            RowUse::Collectives => EventUse::Work(Work::Collective),
-            RowUse::CollectiveParts => EventUse::Work(Work::CollectivePart),
-            RowUse::Sampled => work_if(!self.is_duplicate(event.ts_ns, process), Work::Named),
+            TrackUse::Collectives => EventUse::Work(Work::Collective),
+            TrackUse::CollectiveParts => EventUse::Work(Work::CollectivePart),
+            TrackUse::Sampled => work_if(!self.is_duplicate(event.ts_ns, process), Work::Named),
         }
     }
 

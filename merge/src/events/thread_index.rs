@@ -3,16 +3,16 @@
 use crate::event::patch::Target;
 use crate::identity::plan::Plan;
 use crate::identity::process::{Process, ProcessKey, Thread, ThreadKey};
-use crate::reader::placed_event::{ThreadRow, TraceThread};
+use crate::reader::placed_event::{ThreadTrack, TraceThread};
 use std::collections::HashMap;
 
 /// Index from the threads of recordings to those of the trace.
 pub(super) struct ThreadIndex {
     pub(super) threads: Vec<TraceThread>,
     /// Threads of each recording, by pid and tid in its lines.
-    recorded: Vec<HashMap<(i64, i64), ThreadRow>>,
+    recorded: Vec<HashMap<(i64, i64), ThreadTrack>>,
     /// Extra lanes of threads, by their number.
-    extra_lanes: Vec<Option<ThreadRow>>,
+    extra_lanes: Vec<Option<ThreadTrack>>,
 }
 
 impl ThreadIndex {
@@ -34,7 +34,7 @@ impl ThreadIndex {
             let found = lanes.get(&(target.pid.number(), target.tid.number()));
             let (thread, lane) = found.copied()?;
             let ordinal = target.ordinal;
-            Some(ThreadRow {
+            Some(ThreadTrack {
                 thread,
                 row: lane,
                 ordinal,
@@ -54,12 +54,12 @@ impl ThreadIndex {
     }
 
     /// Returns the track on which the events of a thread are shown, if they are.
-    pub(super) fn track(&self, recording: usize, thread: (i64, i64)) -> Option<ThreadRow> {
+    pub(super) fn track(&self, recording: usize, thread: (i64, i64)) -> Option<ThreadTrack> {
         self.recorded.get(recording)?.get(&thread).copied()
     }
 
     /// Returns an extra lane of a thread, by its number.
-    pub(super) fn extra_lane(&self, number: u32) -> Option<ThreadRow> {
+    pub(super) fn extra_lane(&self, number: u32) -> Option<ThreadTrack> {
         self.extra_lanes
             .get(usize::try_from(number).ok()?)
             .copied()?

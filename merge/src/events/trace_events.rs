@@ -4,15 +4,15 @@ use super::devices::Devices;
 use super::thread_index::ThreadIndex;
 use crate::app::merge::ReadyTrace;
 use crate::app::report::ProcessReport;
-use crate::event::edges::Lies;
+use crate::event::edges::Relation;
 use crate::event::line::{Event, is_left_out};
 use crate::identity::process::{Process, ProcessKey};
 use crate::lanes::assign::Form;
 use crate::pass::chunk::{Chunk, ChunkRecords, EventRecord, EventRef};
 use crate::pass::labels::Labels;
 use crate::pass::parallel::{BatchSize, ChunkView, map_chunks};
-use crate::reader::error::in_first;
-use crate::reader::placed_event::{PlacedEvent, TraceThread, mended};
+use crate::reader::error::try_folders;
+use crate::reader::placed_event::{PlacedEvent, TraceThread, with_repairs};
 use crate::span::group_key::{GroupEvent, group_and_role};
 use crate::span::groups::{Matched, match_events};
 use crate::span::lane_events::ArgsPosition;
@@ -101,7 +101,7 @@ impl<'a> TraceEvents<'a> {
             let pool = self.trace.pool;
             pool.install(|| span_counterparts(&self.trace.job, &self.index, folder))
         };
-        self.counterparts = in_first(self.trace.folders, counterparts)?;
+        self.counterparts = try_folders(self.trace.folders, counterparts)?;
         Ok(())
     }
 
@@ -148,11 +148,11 @@ impl<'a> TraceEvents<'a> {
             }
             recent.and_then(|(_, place)| place)
         };
-        chunk.for_each_event(source.bytes, |_, lies, event| {
+        chunk.for_each_event(source.bytes, |_, relation, event| {
             // Advance both iterators even if the event is not shown.
             let shown = moved.next();
             let counterpart = counterparts.next();
-            if lies == Lies::Outside || shown.form == Form::Omitted || is_left_out(event) {
+            if relation == Relation::Outside || shown.form == Form::Omitted || is_left_out(event) {
                 return;
             }
             let place = match shown.lane {
@@ -163,11 +163,11 @@ impl<'a> TraceEvents<'a> {
             let mut emit = |event: &Event<'_>| {
                 let mut placed = PlacedEvent::new(event, place, shift_ns);
                 placed.other_ns = counterpart.map(|counterpart| counterpart.other_ns.max(0));
-                placed.is_cut = lies == Lies::Across;
+                placed.is_cut = relation == Relation::Across;
                 found(&placed);
             };
             shown.with(event, |event| match event.fields.is_mended() {
-                true => mended(event, emit),
+                true => with_repairs(event, emit),
                 false => emit(event),
             });
         });

@@ -1,7 +1,7 @@
 //! Properties of another profiler's processes that identify their device. They decide which groups
 //! of tracks show the same NPU, and which of our own tracks are duplicates.
 
-use crate::device::category::RowCategories;
+use crate::device::category::TrackCategories;
 use crate::device::group::{VendorGroup, packed_pid, vendor_group};
 use crate::device::label::{DeviceLabel, LabelNotes, is_of_host};
 use crate::identity::process::{DuplicateOf, Process, ProcessKey, TraceOrigin};
@@ -24,7 +24,7 @@ pub(super) struct Clues {
     /// Pid, or text instead of it, and host that an earlier merge wrote into the label.
     pub(super) label_pid: Option<String>,
     pub(super) is_host: bool,
-    pub(super) categories: RowCategories,
+    pub(super) categories: TrackCategories,
     /// Input of an earlier merge that it comes from. Empty for processes recorded by us.
     pub(super) trace: String,
     /// Trace with all kernels of this device. Empty if there is none.
@@ -43,7 +43,7 @@ impl Clues {
         let from_labels = DeviceLabel::in_labels(labels);
         let is_labelled = from_labels.is_some();
         let label = from_labels.or_else(|| DeviceLabel::in_name(name).filter(|_| !is_host));
-        let mut categories = RowCategories::default();
+        let mut categories = TrackCategories::default();
         for thread in process.threads.values() {
             categories.add(thread.categories);
         }
@@ -52,7 +52,7 @@ impl Clues {
             VendorGroup::Host => !is_labelled,
             _ => !is_host && label.as_ref().is_none_or(is_npu),
         });
-        let notes = LabelNotes::of(labels);
+        let notes = LabelNotes::parse(labels);
         let scope = scope(origin, &notes);
         Clues {
             scope,

@@ -1,8 +1,10 @@
 //! Finds processes that show a device, joins the ones that show the same device, and finds the
 //! process that launched its work.
 
-use crate::device::category::RowUse;
-use crate::device::group::{VendorGroup, is_of_mspti, is_plane, is_step_row, packed_pid, xla_work};
+use crate::device::category::TrackUse;
+use crate::device::group::{
+    VendorGroup, is_of_mspti, is_plane, is_step_track, packed_pid, xla_work,
+};
 use crate::device::label::is_of_xla;
 use crate::identity::device_clues::{Clues, drop_false_groups, npus};
 use crate::identity::process::{DevicePart, Process, ProcessKey, Thread};
@@ -54,9 +56,9 @@ pub(crate) fn assign_devices(processes: &mut [Process]) {
 /// Returns true if a process has tracks with the work of a device.
 fn shows_work(process: &Process, is_device: bool) -> bool {
     process.used_threads().any(|thread| match thread.track_use {
-        RowUse::Host | RowUse::Regions => false,
-        RowUse::ByCategory => thread.categories.has_work(),
-        RowUse::Sampled => is_device,
+        TrackUse::Host | TrackUse::Regions => false,
+        TrackUse::ByCategory => thread.categories.has_work(),
+        TrackUse::Sampled => is_device,
         _ => true,
     })
 }
@@ -325,30 +327,30 @@ fn set_track_uses(
     let has_collectives = has_collectives(process);
     for thread in process.threads.values_mut() {
         let name = thread_name(thread);
-        let regions_unless = |is_work: bool, track_use: RowUse| match is_work {
+        let regions_unless = |is_work: bool, track_use: TrackUse| match is_work {
             true => track_use,
-            false => RowUse::Regions,
+            false => TrackUse::Regions,
         };
         thread.track_use = match kind {
-            ProcessKind::Host => RowUse::Host,
-            ProcessKind::Work | ProcessKind::Sampled if is_of_mspti(name) => RowUse::Regions,
-            ProcessKind::Work => RowUse::Work,
+            ProcessKind::Host => TrackUse::Host,
+            ProcessKind::Work | ProcessKind::Sampled if is_of_mspti(name) => TrackUse::Regions,
+            ProcessKind::Work => TrackUse::Work,
             ProcessKind::Xla => regions_unless(
                 is_xla_work.is_some_and(|is_work| is_work(name)),
-                RowUse::Work,
+                TrackUse::Work,
             ),
-            ProcessKind::ByCategory if thread.categories.is_host() => RowUse::Host,
-            ProcessKind::Mixed if !thread.categories.is_device(is_kineto) => RowUse::Host,
-            ProcessKind::ByCategory | ProcessKind::Mixed => RowUse::ByCategory,
-            ProcessKind::Sampled => RowUse::Sampled,
+            ProcessKind::ByCategory if thread.categories.is_host() => TrackUse::Host,
+            ProcessKind::Mixed if !thread.categories.is_device(is_kineto) => TrackUse::Host,
+            ProcessKind::ByCategory | ProcessKind::Mixed => TrackUse::ByCategory,
+            ProcessKind::Sampled => TrackUse::Sampled,
             ProcessKind::Vendor(VendorGroup::Hardware) => {
-                regions_unless(!is_step_row(name), RowUse::Tasks { shows_collectives })
+                regions_unless(!is_step_track(name), TrackUse::Tasks { shows_collectives })
             }
             ProcessKind::Vendor(VendorGroup::Communication) => match is_plane(name) {
-                true => regions_unless(!has_collectives, RowUse::CollectiveParts),
-                false => RowUse::Collectives,
+                true => regions_unless(!has_collectives, TrackUse::CollectiveParts),
+                false => TrackUse::Collectives,
             },
-            ProcessKind::Vendor(_) => RowUse::Regions,
+            ProcessKind::Vendor(_) => TrackUse::Regions,
         };
     }
 }

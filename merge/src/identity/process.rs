@@ -1,6 +1,6 @@
 //! Processes and threads of the trace.
 
-use crate::device::category::{RowCategories, RowUse};
+use crate::device::category::{TrackCategories, TrackUse};
 use crate::device::group::is_of_mspti;
 use crate::fragment::exit::{Death, Exit};
 use crate::fragment::recording::{Distinction, Recording};
@@ -40,9 +40,9 @@ pub(crate) struct Thread {
     /// Id of the thread, if it is a text.
     pub(crate) id_text: Option<String>,
     /// Categories of its spans, if another profiler wrote them.
-    pub(crate) categories: RowCategories,
+    pub(crate) categories: TrackCategories,
     /// How its events count as work of a device.
-    pub(crate) track_use: RowUse,
+    pub(crate) track_use: TrackUse,
 }
 
 impl Thread {
@@ -226,7 +226,7 @@ impl Process {
             exit: self.exit.clone(),
             last_ns: None,
         };
-        let signal = self.exit.as_ref().map(|exit| format!(" {}", exit.words()));
+        let signal = self.exit.as_ref().map(|exit| format!(" {}", exit.text()));
         let label = format!("killed{}", signal.unwrap_or_default());
         (end != RecordingEnd::Reported && death.is_kill()).then_some(label)
     }

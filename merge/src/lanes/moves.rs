@@ -15,7 +15,7 @@ use crate::pass::chunk::{ChunkRecords, EventRef, find_record};
 use crate::pass::history::Histories;
 use crate::pass::parallel::{ChunkView, ThreadScan};
 use crate::pass::source::Source;
-use crate::reader::error::in_first;
+use crate::reader::error::try_folders;
 use crate::span::lane_events::{LaneEvent, LaneEventKind, lane_events};
 use crate::store::sorter::Sorted;
 use crate::summary::chunk_summary::ChunkSummary;
@@ -54,7 +54,7 @@ impl ExtraLanes {
         if candidates.is_empty() {
             return ExtraLanes::default();
         }
-        match in_first(folders, |folder| {
+        match try_folders(folders, |folder| {
             ExtraLanes::assign(&scan, &candidates, folder)
         }) {
             Ok((mut extra_lanes, added)) => {

@@ -89,7 +89,7 @@ fn find(bytes: &[u8], part: Part, wanted: &BTreeSet<String>, found: &mut NewIds<
 }
 
 fn find_in_line(line: &[u8], wanted: &BTreeSet<String>, found: &mut NewIds<'_>) {
-    let ids = scan_object(line).map(|fields| ids_in(fields.args.of(line)));
+    let ids = scan_object(line).map(|fields| ids_in(fields.args.slice(line)));
     let (engine_ids, mut client_ids): (Vec<_>, Vec<_>) =
         (ids.into_iter().flatten()).partition(|(owner, _)| *owner == IdOwner::Engine);
     client_ids.sort_unstable();

@@ -88,7 +88,7 @@ impl<'a> RequestGatherer<'a, '_> {
         };
         let flow = ThreadFlow {
             key: number ^ scope,
-            id: flow::of_global_number(number),
+            id: flow::id_from_global_number(number),
             style,
             thread: self.threads.key(recording, (event.pid, event.tid)),
             clock,

@@ -1,7 +1,7 @@
 //! The bytes to merge, divided into chunks.
 
 use crate::align::Curve;
-use crate::event::edges::{Edges, Lies};
+use crate::event::edges::{Edges, Relation};
 use crate::event::era::Era;
 use crate::event::event_mask::Shown;
 use crate::event::line::Event;
@@ -92,7 +92,7 @@ impl Chunk {
         self.canonical = summary.canonical;
         self.threads = summary.threads.keys().copied().collect();
         (self.range_ns, self.timeless) = (summary.range_ns(), summary.has_timeless());
-        self.has_begins_or_ends = summary.has_halves();
+        self.has_begins_or_ends = summary.has_begins_or_ends();
     }
 
     /// Maps the chunk's time range by `warp`, and the times of its events from now on.
@@ -158,13 +158,13 @@ impl Chunk {
     pub(crate) fn for_each_event<'a>(
         &self,
         bytes: &'a [u8],
-        mut on_event: impl FnMut(u32, Lies, &Event<'a>),
+        mut on_event: impl FnMut(u32, Relation, &Event<'a>),
     ) {
         let mut nth = 0;
         self.for_each_recorded(bytes, |event| {
             let event = self.warped(event);
-            let lies = self.shown.lies(nth as usize, &event);
-            on_event(nth, lies, &event);
+            let relation = self.shown.relation(nth as usize, &event);
+            on_event(nth, relation, &event);
             nth += 1;
         });
     }

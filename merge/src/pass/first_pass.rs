@@ -3,7 +3,7 @@
 //! explain.
 
 use crate::base::progress::Progress;
-use crate::event::era::{Days, Era, doubted};
+use crate::event::era::{Days, Era, era_of_odd_times};
 use crate::event::scan::Part;
 use crate::fragment::assembly::Assembly;
 use crate::fragment::recording::Recording;
@@ -105,7 +105,7 @@ pub(crate) fn add_gaps<'a>(
         let times = summaries[number].range_ns();
         let records = || gap_records(recording, &missing, times, era);
         let lines = assembly.gap_lines.get_or_init(records);
-        let all = vec![Part::all_of(lines)];
+        let all = vec![Part::whole(lines)];
         let summary = summarize(lines, &all);
         let Some(path) = recording.path().filter(|_| !lines.is_empty()) else {
             // No event has a time that the records could use.
@@ -138,7 +138,7 @@ pub(crate) fn eras(
     let era = |(recording, summary): (usize, &ChunkSummary)| {
         let days = || days(recording, sources, chunks);
         let range_ns = summary.range_ns().filter(|_| !is_foreign(recording))?;
-        doubted(range_ns, &summary.anchors, days)
+        era_of_odd_times(range_ns, &summary.anchors, days)
     };
     summaries.iter().enumerate().map(era).collect()
 }

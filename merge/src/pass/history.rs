@@ -50,7 +50,7 @@ impl History {
             Order::Apart | Order::ByEnd => self.append_by_end(later, room),
         };
         if !nests || self.open() > OPEN {
-            self.give_up();
+            self.mark_unclear();
         }
     }
 
@@ -60,7 +60,7 @@ impl History {
     }
 
     /// Marks the thread as undecided, so that its spans are read again.
-    fn give_up(&mut self) {
+    fn mark_unclear(&mut self) {
         *self = History {
             order: Order::Unclear,
             ..History::default()
@@ -70,7 +70,7 @@ impl History {
     /// Returns the order of all spans so far and those of the next chunk.
     fn order_with(&self, later: &Nesting) -> Order {
         let two = match (self.recent.last(), later.outermost.first()) {
-            (Some(last), Some(first)) if first.0 < last.1 => Order::of_two(*last, *first),
+            (Some(last), Some(first)) if first.0 < last.1 => Order::from_pair(*last, *first),
             _ => Order::Apart,
         };
         let both = |one: Order, other: Order| match (one, other) {
@@ -89,7 +89,7 @@ impl History {
         let Some(last) = later.outermost.last() else {
             return true;
         };
-        let back = later.reaching_back();
+        let back = later.early_spans();
         if back
             .first()
             .is_some_and(|first| Some(first.1) < self.last_end)
@@ -196,7 +196,7 @@ impl Histories {
             self.open -= history.open();
             history.append(&nesting, room);
             if self.open + history.open() > ALL_OPEN {
-                history.give_up();
+                history.mark_unclear();
             }
             self.open += history.open();
         }

@@ -22,8 +22,8 @@ impl Labels {
             text => u32::try_from(xxh3_64(text) >> 32).map_or(1, |hash| hash.max(1)),
         };
         Labels {
-            category: hash(fields.cat.of(event.line)),
-            name: hash(fields.name.of(event.line)),
+            category: hash(fields.cat.slice(event.line)),
+            name: hash(fields.name.slice(event.line)),
         }
     }
 

@@ -3,7 +3,7 @@
 //! dropped long before the last chunk is read.
 
 use crate::base::progress::Progress;
-use crate::event::edges::Lies;
+use crate::event::edges::Relation;
 use crate::event::line::Event;
 use crate::pass::chunk::{Chunk, EventRef};
 use crate::pass::source::Source;
@@ -30,8 +30,8 @@ impl ChunkView<'_> {
         let Ok(number) = u32::try_from(number) else {
             return results;
         };
-        chunk.for_each_event(source.bytes, |nth, lies, event| {
-            if lies != Lies::Outside {
+        chunk.for_each_event(source.bytes, |nth, relation, event| {
+            if relation != Relation::Outside {
                 let thread = (source.recording, (event.pid, event.tid));
                 results.extend(f(thread, EventRef { chunk: number, nth }, event));
             }

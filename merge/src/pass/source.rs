@@ -34,7 +34,7 @@ pub(super) enum SourceParts<'a> {
 impl<'a> Source<'a> {
     /// Creates a source of lines that all count and belong to no segment.
     pub(crate) fn from_lines(recording: usize, path: &'a Path, lines: &'a [u8]) -> Source<'a> {
-        let all = SourceParts::Few(vec![Part::all_of(lines)].into());
+        let all = SourceParts::Few(vec![Part::whole(lines)].into());
         source(recording, None, path, lines, all)
     }
 

@@ -124,9 +124,9 @@ impl EventFilter<'_> {
         let Some(fields) = scan_object(event.line) else {
             return false;
         };
-        self.name_matches(fields.name.of(event.line))
-            && self.category_matches(fields.cat.of(event.line))
-            && self.request_matches(fields.args.of(event.line))
+        self.name_matches(fields.name.slice(event.line))
+            && self.category_matches(fields.cat.slice(event.line))
+            && self.request_matches(fields.args.slice(event.line))
     }
 
     /// Returns the engine's ids in an event's args that were not selected, if another one of them
@@ -137,7 +137,7 @@ impl EventFilter<'_> {
             return Vec::new();
         }
         let fields = scan_object(event.line).unwrap_or_default();
-        let ids = ids_in(fields.args.of(event.line)).into_iter();
+        let ids = ids_in(fields.args.slice(event.line)).into_iter();
         let engine_ids = ids.filter(|(owner, _)| *owner == IdOwner::Engine);
         let is_selected = |id: &String| self.requests.matches(id);
         let (selected, others): (Vec<String>, _) =

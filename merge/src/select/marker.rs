@@ -3,9 +3,9 @@
 
 use crate::Error;
 use crate::base::progress::Progress;
-use crate::event::edges::{Edges, Lies};
+use crate::event::edges::{Edges, Relation};
 use crate::event::event_mask::Mask;
-use crate::event::flow::of_global_number;
+use crate::event::flow::id_from_global_number;
 use crate::event::line::Event;
 use crate::identity::plan::Plan;
 use crate::pass::chunk::{Chunk, EventRef};
@@ -168,13 +168,13 @@ impl Marker<'_> {
     fn scan_chunk(&self, number: usize, chunk: &Chunk, source: &Source<'_>) -> ScannedChunk {
         let mut scanned = ScannedChunk::default();
         let chunk_number = u32::try_from(number).unwrap_or(u32::MAX);
-        chunk.for_each_event(source.bytes, |nth, lies, event| {
+        chunk.for_each_event(source.bytes, |nth, relation, event| {
             scanned.mask.push();
             let at = EventRef {
                 chunk: chunk_number,
                 nth,
             };
-            let is_in_window = lies != Lies::Outside;
+            let is_in_window = relation != Relation::Outside;
             self.event(event, source.recording, at, is_in_window, &mut scanned);
         });
         scanned
@@ -208,7 +208,7 @@ impl Marker<'_> {
         let at_ns = event.ts_ns.saturating_add(shift_ns);
         if is_selected && is_in_window {
             let others = self.event_filter.other_requests(event).into_iter();
-            let flows = others.map(|id| of_global_number(xxh3_64(id.as_bytes())));
+            let flows = others.map(|id| id_from_global_number(xxh3_64(id.as_bytes())));
             scanned.other_flows.extend(flows);
         }
         match group_and_role(event, target, thread, !self.filter.is_empty()) {

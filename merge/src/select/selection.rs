@@ -4,7 +4,7 @@ use crate::base::progress::Progress;
 use crate::clock::axis::Axis;
 use crate::clock::clocks::Clocks;
 use crate::clock::time_map::TimeMap;
-use crate::event::edges::{Edges, Lies};
+use crate::event::edges::{Edges, Relation};
 use crate::event::line::is_left_out;
 use crate::fragment::recording::Recording;
 use crate::identity::plan::Plan;
@@ -14,7 +14,7 @@ use crate::pass::chunk::Chunk;
 use crate::pass::first_pass::Visitor;
 use crate::pass::parallel::map_and_merge;
 use crate::pass::source::Source;
-use crate::reader::error::in_first;
+use crate::reader::error::try_folders;
 use crate::select::filter::FilterReport;
 use crate::select::marker::Marker;
 use crate::select::segments::UnreadSegments;
@@ -81,7 +81,7 @@ pub(crate) fn select(
         filter.requests.extend_from_slice(&request_aliases);
         let marker = Marker::new(&filter, edges, &plan)?;
         let mark = |folder: &Path| marker.mark(sources, chunks, request.progress, folder);
-        let marked = in_first(request.folders, mark)?;
+        let marked = try_folders(request.folders, mark)?;
         cut = marked.cut;
         if let Some(links) = request.links.filter(|_| marked.has_others) {
             links.select_requests(SelectedIds::new(&filter.requests));
@@ -167,10 +167,10 @@ fn count(source: &Source<'_>, chunk: &Chunk, links: Option<&Collector<'_>>) -> S
     let gather = links.map(|links| links.chunk(chunk, source));
     let (mut count, mut builder) = (ShownCount::default(), SummaryBuilder::new(gather));
     let edges = chunk.shown.edges;
-    chunk.for_each_event(source.bytes, |_, lies, event| {
-        count.cut += u64::from(lies == Lies::Across && event.phase == Phase::Complete);
-        if lies == Lies::Outside {
-            let in_window = edges.is_none_or(|edges| edges.lies(event) != Lies::Outside);
+    chunk.for_each_event(source.bytes, |_, relation, event| {
+        count.cut += u64::from(relation == Relation::Across && event.phase == Phase::Complete);
+        if relation == Relation::Outside {
+            let in_window = edges.is_none_or(|edges| edges.relation(event) != Relation::Outside);
             count.filtered += u64::from(in_window && !is_left_out(event));
         } else {
             builder.event(event);

@@ -102,7 +102,7 @@ pub(crate) fn add_args(out: &mut Vec<u8>, start: usize, members: &[u8]) {
     let Some(fields) = crate::event::json::scan_object(line) else {
         return;
     };
-    let (at, text) = match fields.args.of(line) {
+    let (at, text) = match fields.args.slice(line) {
         b"" => match memchr::memrchr(b'}', line) {
             Some(end) => (end, [br#","args":{"#, members, b"}"].concat()),
             None => return,

@@ -1,6 +1,6 @@
 //! Events that only have a meaning together with others, such as begins and ends.
 
-use crate::base::begun_spans::Half;
+use crate::base::begun_spans::BeginOrEnd;
 use crate::event::flow::trace_id;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
@@ -61,7 +61,7 @@ pub(crate) struct FilterState {
     pub(crate) is_in_window: bool,
 }
 
-impl<T> Half for GroupEvent<T> {
+impl<T> BeginOrEnd for GroupEvent<T> {
     type Place = EventRef;
 
     fn time_ns(&self) -> i64 {
@@ -106,11 +106,12 @@ pub(crate) fn group_and_role(
     };
     let (id, _) = trace_id(event, target.ordinal)?;
     let fields = scan_object(event.line)?;
-    let category = xxh3_64_with_seed(fields.cat.of(event.line), 0);
+    let category = xxh3_64_with_seed(fields.cat.slice(event.line), 0);
     let group = match role {
-        GroupRole::Start | GroupRole::Next => {
-            GroupKey::Flow(id, xxh3_64_with_seed(fields.name.of(event.line), category))
-        }
+        GroupRole::Start | GroupRole::Next => GroupKey::Flow(
+            id,
+            xxh3_64_with_seed(fields.name.slice(event.line), category),
+        ),
         _ => GroupKey::Async(id, category),
     };
     Some((group, role))

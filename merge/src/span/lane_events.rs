@@ -165,7 +165,7 @@ impl ArgsPosition {
     fn new(event: &Event<'_>, number: usize, source: &Source<'_>) -> ArgsPosition {
         // Of most lines, only the members up to the time have been parsed.
         let fields = scan_object(event.line).unwrap_or(event.fields);
-        let args = fields.args.of(event.line);
+        let args = fields.args.slice(event.line);
         if !has_members(args) {
             return ArgsPosition::default();
         }

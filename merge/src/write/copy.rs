@@ -64,7 +64,7 @@ impl<'a> TraceCopy<'a> {
         let path = destination.path.as_deref().unwrap_or(Path::new(""));
         let length = sink
             .finish()
-            .map_err(|source| Error::of_write(path, source))?;
+            .map_err(|source| Error::from_write(path, source))?;
         Ok((length, linked))
     }
 
@@ -230,21 +230,21 @@ impl<'a> TraceCopy<'a> {
         let view = portion.map(|portion| portion.view(source.recording, number));
         let partial = view.and_then(|mut view| (!view.shows_all(chunk)).then_some(view));
         if let Some(mut view) = partial {
-            chunk.for_each_event(source.bytes, |nth, lies, event| {
+            chunk.for_each_event(source.bytes, |nth, relation, event| {
                 // A span may be in several parts, but flow events, such as those at its begin, are
                 // in one part.
                 let cut = chunk.cut(event);
                 let shown = cut.as_ref().unwrap_or(event);
                 let links = view.has_begin(shown);
-                writer.write_event(event, view.lies(nth, lies, shown), links);
+                writer.write_event(event, view.relation(nth, relation, shown), links);
             });
         } else if chunk.needs_only_shift() && writer.moved.is_empty() {
             for part in chunk.parts.iter() {
                 writer.write_canonical(source.bytes, *part);
             }
         } else {
-            chunk.for_each_event(source.bytes, |_, lies, event| {
-                writer.write_linked(event, lies);
+            chunk.for_each_event(source.bytes, |_, relation, event| {
+                writer.write_linked(event, relation);
             });
         }
     }

@@ -90,7 +90,7 @@ impl Destination {
         gzip: bool,
         opened: io::Result<Opened>,
     ) -> Result<(Destination, SinkTarget), Error> {
-        let (target, draft) = opened.map_err(|source| Error::of_write(&path, source))?;
+        let (target, draft) = opened.map_err(|source| Error::from_write(&path, source))?;
         let gzip = gzip || path.extension().is_some_and(|extension| extension == "gz");
         let destination = Destination {
             path: Some(path),
@@ -125,7 +125,7 @@ impl Destination {
             return draft.place.led_to().ok();
         }
         let status = fs::metadata(self.path.as_ref()?).ok()?;
-        Some(FileId::of(&status))
+        Some(FileId::from_metadata(&status))
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::base::number::write_micros;
 use crate::base::progress::Progress;
-use crate::event::edges::Lies;
+use crate::event::edges::Relation;
 use crate::event::flow;
 use crate::event::line::{Event, is_left_out, parse_canonical};
 use crate::event::patch::{Target, front, shifted, write_line};
-use crate::event::prefix_cache::{Fronts, Timed};
+use crate::event::prefix_cache::{PrefixCache, Timed};
 use crate::event::scan::{Part, lines};
 use crate::fragment::recording::Recording;
 use crate::identity::plan::Plan;
@@ -100,7 +100,7 @@ impl<'a> EventWriter<'a, '_, '_> {
     /// Writes a part with only canonical lines that do not move. Nearly all begin like an earlier
     /// one, so that only their time is parsed.
     pub(crate) fn write_canonical(&mut self, bytes: &'a [u8], part: Part) {
-        let mut fronts: Fronts<'_, LineFront<'a>> = Fronts::default();
+        let mut fronts: PrefixCache<'_, LineFront<'a>> = PrefixCache::default();
         for (line, at) in lines(bytes, part) {
             if let Some((front, timed)) = fronts.find(line)
                 && front.known.write(&timed, self.shift_ns, self.out).is_some()
@@ -117,28 +117,28 @@ impl<'a> EventWriter<'a, '_, '_> {
             if let Some(target) = self.target(&event) {
                 fronts.keep(&event, || LineFront::new(&event, target));
             }
-            self.write_linked(&event, Lies::Inside);
+            self.write_linked(&event, Relation::Inside);
         }
     }
 
     #[inline]
-    pub(crate) fn write_linked(&mut self, event: &Event<'a>, lies: Lies) {
-        self.write_event(event, lies, true);
+    pub(crate) fn write_linked(&mut self, event: &Event<'a>, relation: Relation) {
+        self.write_event(event, relation, true);
     }
 
     /// Writes an event, with or without the flows of its requests.
     #[inline]
-    pub(crate) fn write_event(&mut self, event: &Event<'a>, lies: Lies, links: bool) {
+    pub(crate) fn write_event(&mut self, event: &Event<'a>, relation: Relation, links: bool) {
         // Advance even if the event is not shown.
         let moved = self.moved.next();
-        if lies == Lies::Outside || moved.form == Form::Omitted || is_left_out(event) {
+        if relation == Relation::Outside || moved.form == Form::Omitted || is_left_out(event) {
             return;
         }
         let Some(target) = self.target(event) else {
             return;
         };
         let target = moved.target.unwrap_or(target);
-        let is_across = lies == Lies::Across;
+        let is_across = relation == Relation::Across;
         moved.with(event, |event| {
             let (whole, cut) = (event, self.chunk.cut(event));
             let shown = WrittenEvent {
@@ -246,9 +246,9 @@ impl<'a> Job<'a> {
         let source = &self.sources[chunk.source];
         let mut lookup = self.links.and_then(Links::lookup);
         let mut writer = self.writer(number, lookup.as_mut(), out);
-        chunk.for_each_event(source.bytes, |_, lies, event| {
+        chunk.for_each_event(source.bytes, |_, relation, event| {
             let start = writer.out.len();
-            writer.write_linked(event, lies);
+            writer.write_linked(event, relation);
             let bytes = writer.out.len() - start;
             if bytes > 0 {
                 let cut = chunk.cut(event);

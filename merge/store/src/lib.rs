@@ -4,7 +4,7 @@
 //! Out: the records as a slice, and bytes that stay readable. The crate also has maps whose keys are hashes ([`hashed_map`]).
 //!
 //! Temporary files have no name, so they vanish with the process, however it ends. They are created in the first of several folders that accepts them
-//! ([`in_first`]). A failure is reported as a [`TemporaryError`], which names the folder.
+//! ([`try_folders`]). A failure is reported as a [`TemporaryError`], which names the folder.
 //!
 //! ```
 //! use trace_store::sorter::{Record, Sorter};
@@ -32,4 +32,4 @@ pub mod sorter;
 pub mod spill_vec;
 mod temporary;
 
-pub use temporary::{TemporaryError, in_first, named_temporary};
+pub use temporary::{TemporaryError, named_temporary, try_folders};

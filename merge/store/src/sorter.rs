@@ -1,7 +1,7 @@
 //! Sorts more records than may be held in memory. Sorted runs of them are in temporary files without a name, which vanish with the process, however it ends.
 
 use crate::records::{RecordFile, Records};
-use crate::temporary::in_first;
+use crate::temporary::try_folders;
 use rayon::slice::ParallelSliceMut;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -90,7 +90,7 @@ impl<'f, R: Record> Sorter<'f, R> {
     /// Sorts the buffered records and writes them as a run.
     fn spill(&mut self) -> io::Result<()> {
         sort(&mut self.buffer);
-        let run = in_first(&self.folders, |folder| write(&self.buffer, folder));
+        let run = try_folders(&self.folders, |folder| write(&self.buffer, folder));
         self.buffer.clear();
         self.add_run(run?)
     }
@@ -109,7 +109,7 @@ impl<'f, R: Record> Sorter<'f, R> {
                 break;
             }
             let runs: Vec<Sorted<R>> = self.runs.drain(first..).map(|(_, run)| run).collect();
-            let run = in_first(&self.folders, |folder| merge(&runs, folder))?;
+            let run = try_folders(&self.folders, |folder| merge(&runs, folder))?;
             self.runs.push((merged + 1, run));
         }
         Ok(())
@@ -130,7 +130,7 @@ impl<'f, R: Record> Sorter<'f, R> {
         }
         self.buffer = Vec::new();
         let runs: Vec<Sorted<R>> = self.runs.into_iter().map(|(_, run)| run).collect();
-        in_first(&self.folders, |folder| merge(&runs, folder))
+        try_folders(&self.folders, |folder| merge(&runs, folder))
     }
 }
 

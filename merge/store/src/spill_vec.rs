@@ -4,7 +4,7 @@
 //! the remaining records stay in memory.
 
 use crate::records::{RecordFile, Records};
-use crate::temporary::{in_first, named_temporary};
+use crate::temporary::{named_temporary, try_folders};
 use std::io;
 use std::mem::{size_of, take};
 use std::ops::{Deref, Range};
@@ -83,7 +83,7 @@ impl<T: Copy + 'static> Added<T> {
         if let Some((file, _)) = &mut self.file {
             file.append(&self.memory)?;
         } else {
-            self.file = Some(in_first(folders, |folder| {
+            self.file = Some(try_folders(folders, |folder| {
                 let mut file = RecordFile::new(folder)?;
                 file.append(&self.memory)?;
                 Ok((file, folder.to_owned()))

@@ -29,7 +29,7 @@ pub fn named_temporary(folder: &Path, source: io::Error) -> io::Error {
 ///
 /// # Errors
 /// Returns the error of the last folder if all fail.
-pub fn in_first<'f, T>(
+pub fn try_folders<'f, T>(
     folders: &'f [impl AsRef<Path>],
     mut create: impl FnMut(&'f Path) -> io::Result<T>,
 ) -> io::Result<T> {

@@ -4,7 +4,7 @@ use crate::fuzzed;
 use crate::invocation::RunDir;
 use format_oracle::writer::line::stream;
 use format_oracle::writer::{Fragment, Process, Ring, Slot};
-use trace_merge::survey::{self, Known};
+use trace_merge::survey::{self, SegmentCache};
 
 pub(crate) const PID: u32 = 90;
 
@@ -127,7 +127,7 @@ fn odd_records_of_removed_segments_are_read_as_specified() {
 fn a_repeated_status_reads_full_segments_once() {
     let dir = run([0, 1, 2]);
     let processes = survey::processes(dir.path()).unwrap();
-    let mut known = Known::default();
+    let mut known = SegmentCache::default();
     let first = processes[0].contents(&mut known).unwrap();
     assert_eq!(first.events, dir.merge().report.number("events_total"));
     let path = dir.fragments().join(format!("trace.{PID}.s1.jsonl"));
@@ -136,7 +136,7 @@ fn a_repeated_status_reads_full_segments_once() {
     bytes[header..].fill(b'\n');
     std::fs::write(&path, bytes).unwrap();
     assert_eq!(processes[0].contents(&mut known).unwrap(), first);
-    let anew = processes[0].contents(&mut Known::default()).unwrap();
+    let anew = processes[0].contents(&mut SegmentCache::default()).unwrap();
     // Ten spans and a name are gone, and a record reports it.
     assert_eq!(anew.events, first.events - 10);
     assert_eq!(anew.events, dir.merge().report.number("events_total"));

@@ -142,7 +142,7 @@ impl Control {
     }
 
     /// Returns the contents of the file.
-    pub fn text(&self) -> Vec<u8> {
+    pub fn to_json_line(&self) -> Vec<u8> {
         let mut text = serde_json::to_vec(self).unwrap_or_default();
         text.push(b'\n');
         text
@@ -187,9 +187,9 @@ mod tests {
         for spoil in nonsense {
             let mut control = control();
             spoil(&mut control);
-            assert_eq!(Control::parse(&control.text()), None, "{control:?}");
+            assert_eq!(Control::parse(&control.to_json_line()), None, "{control:?}");
         }
-        let unknown = String::from_utf8(control().text()).unwrap();
+        let unknown = String::from_utf8(control().to_json_line()).unwrap();
         let unknown = unknown.replace("kernel", "everything");
         assert_eq!(Control::parse(unknown.as_bytes()), None);
     }

@@ -19,9 +19,9 @@ pub mod file_name;
 pub mod header;
 pub mod loss;
 pub mod phase;
-pub mod reach;
 pub mod record;
 pub mod ring;
+pub mod visibility;
 pub mod visible;
 
 pub use block::{BLOCK_START, BlockHeader, MAX_HEADER_BYTES, block_sum};
@@ -34,11 +34,11 @@ pub use file_name::{
 };
 pub use header::{FRAGMENT_START, FragmentHeader, RingKind, VERSION};
 pub use phase::Phase;
-pub use reach::Reach;
 pub use record::{
     Anchor, ENGINE_SETTINGS, End, Exit, InstantPlace, Name, OWN_CATEGORY, PROCESS_NAME, Record,
     RemovedStreams, THREAD_NAME, TrackRecord, parse_name, write_instant, write_metadata,
 };
+pub use visibility::Visibility;
 pub use visible::{is_invisible, try_visible, visible, visible_json, visible_lines};
 
 /// First virtual lane. Kernel tids are smaller (`PID_MAX_LIMIT`).

@@ -122,7 +122,7 @@ impl Cause {
 pub struct LossRecord<'a> {
     /// True if all lost events belong to the record's thread.
     #[serde(skip)]
-    pub of_thread: bool,
+    pub is_thread_scoped: bool,
     /// Name of the cause: the name of a [`Cause`], or one that this version does not know.
     #[serde(borrow)]
     pub cause: Cow<'a, str>,
@@ -171,18 +171,21 @@ impl<'a> LossRecord<'a> {
     /// Parses the line of a loss record. Returns `None` if it is not a loss record or its args are
     /// not as expected.
     pub fn parse(line: &'a [u8]) -> Option<LossRecord<'a>> {
-        let (of_thread, args) = parse_instant(line, LossRecord::NAME)?;
-        Some(LossRecord { of_thread, ..args })
+        let (is_thread_scoped, args) = parse_instant(line, LossRecord::NAME)?;
+        Some(LossRecord {
+            is_thread_scoped,
+            ..args
+        })
     }
 
-    /// Returns the record as a line with its newline. It is about thread `tid` if `of_thread` is
+    /// Returns the record as a line with its newline. It is about thread `tid` if `is_thread_scoped` is
     /// set, otherwise about the whole process `pid`; `time_ns` is the time of the first lost event.
     pub fn line(&self, (pid, tid): (i64, i64), time_ns: i64) -> Vec<u8> {
         let place = InstantPlace {
             pid,
             tid,
             time_ns,
-            of_thread: self.of_thread,
+            is_thread_scoped: self.is_thread_scoped,
         };
         let mut line = Vec::new();
         // Writing to a `Vec` cannot fail.
@@ -235,7 +238,7 @@ pub struct CountedLoss {
 impl CountedLoss {
     /// Returns `count` losses of an entry of the ring's count table. `word` reads the entry's u64
     /// at an offset. The error number is not read.
-    pub fn of_entry(
+    pub fn from_entry(
         pid: u32,
         cause: Cause,
         count: u64,
@@ -261,7 +264,7 @@ impl CountedLoss {
             _ => (self.count, 0),
         };
         let record = LossRecord {
-            of_thread: self.tid != 0,
+            is_thread_scoped: self.tid != 0,
             cause: self.cause.name().into(),
             events,
             processes,

@@ -95,7 +95,7 @@ pub struct InstantPlace {
     /// Time in ns of the process's `CLOCK_MONOTONIC`.
     pub time_ns: i64,
     /// True if the instant is about its thread alone, false if it is about the whole process.
-    pub of_thread: bool,
+    pub is_thread_scoped: bool,
 }
 
 /// Writes the line of one of the recorder's own instants, with its newline.
@@ -113,7 +113,7 @@ pub fn write_instant(
     let sign = if place.time_ns < 0 { "-" } else { "" };
     let time_ns = place.time_ns.unsigned_abs();
     let (us, ns) = (time_ns / 1000, time_ns % 1000);
-    let scope = if place.of_thread { 't' } else { 'p' };
+    let scope = if place.is_thread_scoped { 't' } else { 'p' };
     write!(
         out,
         r#"{{"ph":"i","pid":{pid},"tid":{tid},"ts":{sign}{us}.{ns:03},"s":"{scope}","name":"{name}","cat":"{OWN_CATEGORY}","args":"#
@@ -194,7 +194,7 @@ impl Exit {
     }
 
     /// Returns a phrase for the end, such as `by SIGKILL`.
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         match self {
             Exit::Code(code) => format!("with exit code {code}"),
             Exit::Signal(name) => format!("by {name}"),

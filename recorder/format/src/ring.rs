@@ -6,7 +6,7 @@ use twox_hash::XxHash3_64;
 
 pub use text::{
     DEEP_TEXT_BYTES, LANE_TEXT_BYTES, OPEN_TEXT_AT, SLOT_TEXT_BYTES, SpanText, TEXT_AREAS_AT,
-    TEXT_AREAS_BYTES, TextAreas, text_word,
+    TEXT_AREAS_BYTES, TextAreas, pack_span_text,
 };
 
 /// First bytes of a ring file.
@@ -69,7 +69,7 @@ pub const LOSS_FIRST_AT: usize = 32;
 pub const LOSS_LAST_AT: usize = 40;
 /// Offset in both kinds of entries of the u64 position in slot 0 after the record that reports the
 /// loss; 0 if no record reports it.
-pub const LOSS_TOLD_AT: usize = 48;
+pub const LOSS_REPORTED_AT: usize = 48;
 /// Offset in a loss entry of the u32 number of the cause; 0 in an empty entry.
 pub const LOSS_CAUSE_AT: usize = 56;
 /// Offset in a loss entry of the u32 tid of the thread that lost the events; 0 if there were
@@ -78,7 +78,7 @@ pub const LOSS_TID_AT: usize = 60;
 /// Offset in a count entry of the u64 number of everything counted so far.
 pub const COUNT_EVENTS_AT: usize = 0;
 /// Offset in a count entry of the u64 number reported by earlier records.
-pub const COUNT_TOLD_AT: usize = 8;
+pub const COUNT_REPORTED_AT: usize = 8;
 /// Offset in a count entry of the u64 number that is reported once slot 0 has reached the position.
 pub const COUNT_NEXT_AT: usize = 16;
 /// Offset in a count entry of the u32 error number from the system.

@@ -102,7 +102,7 @@ impl AsyncSpan {
     /// `start_ns`. That is a time as returned by [`now_ns`], or `u64::MAX` for a point in time.
     /// Returns `None` if the span is not recorded, or if a span from `start_ns` on would overlap
     /// one that has ended on that lane.
-    pub fn row_since(&self, start_ns: u64) -> Option<Track> {
+    pub fn track_since(&self, start_ns: u64) -> Option<Track> {
         let open = self.0.as_ref()?;
         let process = open.process()?;
         let lanes = process.lanes.lock()?;

@@ -32,7 +32,7 @@ impl FlowId {
     ///
     /// If events have that text in their args, the merge also extends the flow to events that the
     /// program did not record as part of it.
-    pub fn of(text: &str) -> FlowId {
+    pub fn from_text(text: &str) -> FlowId {
         FlowId::Global(XxHash3_64::oneshot(text.as_bytes()))
     }
 }

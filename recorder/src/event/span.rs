@@ -13,7 +13,7 @@ use crate::text::encode::Line;
 use crate::text::name::write_name;
 use crate::text::series;
 use crate::text::site::Site;
-use crate::text::value::{self, Args, Known, Value};
+use crate::text::value::{self, Args, TextGuarantee, Value};
 use crate::thread::event_writer::{Body, Name};
 use crate::thread::open_span::{OpenSpan, Piece};
 use crate::thread::slot_writer::SlotWriter;
@@ -87,7 +87,7 @@ impl SpanGuard {
     /// args are added, the dropped ones remain visible in the ring, so a reader finds them while
     /// the span is open and after a kill.
     #[doc(hidden)]
-    pub fn keep_args(&mut self, kept: usize) {
+    pub fn truncate_line_args(&mut self, kept: usize) {
         let Some(open) = &mut self.0 else {
             return;
         };
@@ -165,9 +165,9 @@ impl<'a> SiteArgs<'a> {
     /// Appends an argument. `key` is already encoded as `"key":`.
     #[inline(always)]
     pub fn add(&mut self, key: &'static str, value: &(impl Value + ?Sized)) {
-        self.are_numbers &= value.known() == Known::Number;
+        self.are_numbers &= value.guarantee() == TextGuarantee::Number;
         let first = self.text.len() == self.from;
-        value::known_after(self.text, first, key, value);
+        value::push_encoded(self.text, first, key, value);
     }
 
     /// Appends args that are already JSON text: `"key":value,…`, without braces.

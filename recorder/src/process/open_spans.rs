@@ -137,7 +137,7 @@ fn line(
     name: (usize, usize),
 ) -> Vec<u8> {
     let start_ns = entry.start().load(Ordering::Relaxed);
-    let text = SpanText::of_word(entry.text().load(Ordering::Relaxed));
+    let text = SpanText::from_bits(entry.text().load(Ordering::Relaxed));
     let part = |range| area.and_then(|area| area.get(range));
     let site = process.ring.site_text(entry.site().load(Ordering::Relaxed));
     let names = site.or_else(|| part(text.names())).unwrap_or_else(|| {

@@ -306,7 +306,7 @@ fn record_switch(process: &Process, at_ns: u64, due: &Due) {
         pid: process.pid.into(),
         tid: process.pid.into(),
         time_ns: i64::try_from(at_ns).unwrap_or(i64::MAX),
-        of_thread: false,
+        is_thread_scoped: false,
     };
     let mut line = Growing::default();
     let _ = write_instant(&mut line, place, Switch::NAME, &args); // writing to it cannot fail

@@ -100,13 +100,13 @@ impl Counters {
     /// Returns the losses of a cause that no record reports yet.
     pub(crate) fn unreported(&self, cause: Cause) -> Option<Unreported> {
         let get = |at| self.u64_at(cause, at).load(Ordering::Acquire);
-        let (until, reported) = (get(layout::COUNT_EVENTS_AT), get(layout::COUNT_TOLD_AT));
+        let (until, reported) = (get(layout::COUNT_EVENTS_AT), get(layout::COUNT_REPORTED_AT));
         let count = until.checked_sub(reported).filter(|count| *count > 0)?;
         let error = self.map.u32_at(self.entry(cause) + layout::COUNT_ERROR_AT);
         Some(Unreported {
             loss: CountedLoss {
                 error: error.load(Ordering::Relaxed), // 0 for all but refused children
-                ..CountedLoss::of_entry(self.pid, cause, count, get)
+                ..CountedLoss::from_entry(self.pid, cause, count, get)
             },
             until,
         })
@@ -118,15 +118,15 @@ impl Counters {
         let cause = unreported.loss.cause;
         let set = |at, value| self.u64_at(cause, at).store(value, Ordering::Release);
         set(layout::COUNT_NEXT_AT, unreported.until);
-        set(layout::LOSS_TOLD_AT, position);
+        set(layout::LOSS_REPORTED_AT, position);
     }
 
     /// Stores that the record is published.
     pub(crate) fn mark_reported(&self, unreported: &Unreported) {
         let (cause, first_ns) = (unreported.loss.cause, unreported.loss.first_ns);
         let set = |at, value| self.u64_at(cause, at).store(value, Ordering::Release);
-        set(layout::COUNT_TOLD_AT, unreported.until);
-        set(layout::LOSS_TOLD_AT, 0);
+        set(layout::COUNT_REPORTED_AT, unreported.until);
+        set(layout::LOSS_REPORTED_AT, 0);
         // What is counted from now on begins later.
         let first = self.u64_at(cause, layout::LOSS_FIRST_AT);
         let _ = first.compare_exchange(first_ns, 0, Ordering::Relaxed, Ordering::Relaxed);

@@ -88,13 +88,13 @@ impl Pending {
     /// Announces that the record that ends at this position of slot 0 reports the loss. It counts
     /// as reported once that record is published.
     pub(crate) fn report_at(&self, position: u64) {
-        self.set(layout::LOSS_TOLD_AT, position);
+        self.set(layout::LOSS_REPORTED_AT, position);
     }
 
     /// Clears the entry after the record that reports it was published.
     pub(crate) fn clear(&self) {
         self.set_u32(layout::LOSS_CAUSE_AT, 0);
-        self.set(layout::LOSS_TOLD_AT, 0);
+        self.set(layout::LOSS_REPORTED_AT, 0);
     }
 }
 
@@ -130,6 +130,6 @@ mod tests {
         assert_eq!(pending.loss(), None);
         pending.add(&loss(60, 70, 1, 6));
         assert_eq!(pending.loss(), Some(loss(60, 70, 1, 6)));
-        assert_eq!(pending.get(layout::LOSS_TOLD_AT), 0);
+        assert_eq!(pending.get(layout::LOSS_REPORTED_AT), 0);
     }
 }

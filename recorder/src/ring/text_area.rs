@@ -12,7 +12,7 @@ use crate::sys::map::Map;
 use crate::sys::memory::collect_or_empty;
 use crate::text::encode::Line;
 use crate::text::series::Member;
-use sa_format::ring::{SpanText, text_word};
+use sa_format::ring::{SpanText, pack_span_text};
 
 /// Key of the arg that counts the args without room.
 const CUT: &str = "sa_args_cut";
@@ -32,13 +32,13 @@ impl TextArea {
     /// with `names` bytes of name and category. Returns false if not all of it fits.
     #[inline(always)]
     pub(crate) fn store(&self, entry: OpenEntry, at: usize, names: usize, text: &[u8]) -> bool {
-        let (mut word, mut is_whole) = (text_word(at, 0, 0), true);
+        let (mut word, mut is_whole) = (pack_span_text(at, 0, 0), true);
         if !text.is_empty() {
             entry.start().store(0, Ordering::Relaxed);
             compiler_fence(Ordering::SeqCst);
             is_whole = self.copy_in(at, text);
             word = match is_whole {
-                true => text_word(at, names, text.len() - names),
+                true => pack_span_text(at, names, text.len() - names),
                 false => self.store_cut(at, text.split_at(names)),
             };
             compiler_fence(Ordering::SeqCst);
@@ -50,19 +50,19 @@ impl TextArea {
     /// Stores the args of an open span whose text is the last in the area. The first `old` bytes of
     /// them are already there. Returns false if they do not all fit.
     pub(crate) fn store_more(&self, entry: OpenEntry, old: usize, args: &[u8]) -> bool {
-        let before = SpanText::of_word(entry.text().load(Ordering::Relaxed));
+        let before = SpanText::from_bits(entry.text().load(Ordering::Relaxed));
         let (from, names) = (before.at as usize, usize::from(before.names));
         let at = from + names;
         let added = args.get(old..).unwrap_or_default();
         let is_whole = usize::from(before.args) == old && self.copy_in(at + old, added);
         let word = if is_whole {
-            text_word(from, names, args.len())
+            pack_span_text(from, names, args.len())
         } else {
             // The stored args are overwritten, so the entry shows none until that is done.
-            let none = text_word(from, names, 0);
+            let none = pack_span_text(from, names, 0);
             entry.text().store(none, Ordering::Relaxed);
             compiler_fence(Ordering::SeqCst);
-            text_word(from, names, self.copy_members(at, args))
+            pack_span_text(from, names, self.copy_members(at, args))
         };
         compiler_fence(Ordering::SeqCst);
         entry.text().store(word, Ordering::Relaxed);
@@ -72,13 +72,13 @@ impl TextArea {
     /// Appends to the args of an open span whose text is the last in the area. Returns false and
     /// changes nothing if they do not fit.
     pub(crate) fn append(&self, entry: OpenEntry, args: &[u8]) -> bool {
-        let text = SpanText::of_word(entry.text().load(Ordering::Relaxed));
+        let text = SpanText::from_bits(entry.text().load(Ordering::Relaxed));
         let (old, at) = (usize::from(text.args), text.args().end);
         let comma = usize::from(old > 0);
         let is_whole = self.copy_in(at + comma, args) && self.copy_in(at, &b","[..comma]);
         if is_whole {
             let args = old + comma + args.len();
-            let word = text_word(text.at as usize, usize::from(text.names), args);
+            let word = pack_span_text(text.at as usize, usize::from(text.names), args);
             compiler_fence(Ordering::SeqCst);
             entry.text().store(word, Ordering::Relaxed);
         }
@@ -89,7 +89,7 @@ impl TextArea {
     /// not all inside the area.
     #[inline(always)]
     pub(crate) fn args(&self, entry: OpenEntry) -> &[u8] {
-        let range = SpanText::of_word(entry.text().load(Ordering::Relaxed)).args();
+        let range = SpanText::from_bits(entry.text().load(Ordering::Relaxed)).args();
         let rest = self.room(range.start).unwrap_or_default();
         rest.get(..range.len()).unwrap_or_default()
     }
@@ -119,7 +119,7 @@ impl TextArea {
         } else {
             0
         };
-        text_word(at, names, self.copy_members(at + names, args))
+        pack_span_text(at, names, self.copy_members(at + names, args))
     }
 
     /// Copies to `at` the args that fit, followed by the number of the ones that do not. Returns
@@ -197,7 +197,7 @@ mod tests {
 
     /// Returns the names and args that a reader would find.
     fn found(entry: OpenEntry, area: TextArea) -> (String, String) {
-        let text = SpanText::of_word(entry.text().load(Ordering::Relaxed));
+        let text = SpanText::from_bits(entry.text().load(Ordering::Relaxed));
         let part = |range| String::from_utf8(area.get(range).unwrap_or_default()).unwrap();
         (part(text.names()), part(text.args()))
     }

@@ -130,14 +130,18 @@ mod tests {
         let path = dir.path().join(CONTROL_FILE);
         let aside = dir.path().join("aside");
         let mut watch = Watch::new(dir.path(), vec!["r".to_owned()]);
-        fs::write(&aside, control(1, "r").text()).unwrap();
+        fs::write(&aside, control(1, "r").to_json_line()).unwrap();
         std::os::unix::fs::symlink(&aside, &path).unwrap();
         assert_eq!(watch.poll(), None);
         fs::remove_file(&path).unwrap();
         fs::hard_link(&aside, &path).unwrap();
         assert_eq!(watch.poll(), None);
         fs::remove_file(&path).unwrap();
-        fs::write(&path, [control(1, "r").text(), vec![b' '; 5000]].concat()).unwrap();
+        fs::write(
+            &path,
+            [control(1, "r").to_json_line(), vec![b' '; 5000]].concat(),
+        )
+        .unwrap();
         assert_eq!(watch.poll(), None);
     }
 
@@ -146,7 +150,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(CONTROL_FILE);
         for (run, stays) in [("new", true), ("old", false)] {
-            fs::write(&path, control(1, run).text()).unwrap();
+            fs::write(&path, control(1, run).to_json_line()).unwrap();
             forget_others("new", &Dir::open_path(dir.path()).unwrap());
             assert_eq!(path.exists(), stays, "{run}");
         }

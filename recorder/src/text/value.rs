@@ -27,22 +27,22 @@ pub trait Value {
     /// much before the call. If there is not enough memory, the argument is left out and counted.
     /// The default is 48, which is enough for any number.
     #[inline]
-    fn most_bytes(&self) -> usize {
+    fn max_bytes(&self) -> usize {
         NUMBER_BYTES
     }
 
     /// Returns what the type guarantees about the text. Only types of this workspace override this.
     #[doc(hidden)]
     #[inline(always)]
-    fn known(&self) -> Known {
-        Known::Nothing
+    fn guarantee(&self) -> TextGuarantee {
+        TextGuarantee::Nothing
     }
 }
 
 /// A type's guarantee about the text that its [`Value`] writes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum TextGuarantee {
     /// No guarantee: the text is checked.
     Nothing,
     /// The text is valid JSON.
@@ -55,10 +55,10 @@ pub enum Known {
 /// replaced with `null` and counted.
 #[inline(always)]
 fn append(out: &mut Vec<u8>, value: &(impl Value + ?Sized)) {
-    if value.known() != Known::Nothing {
+    if value.guarantee() != TextGuarantee::Nothing {
         value.write(out);
     } else {
-        append_checked(out, value.most_bytes(), &mut |own| value.write(own));
+        append_checked(out, value.max_bytes(), &mut |own| value.write(own));
     }
 }
 
@@ -91,7 +91,7 @@ fn is_json(text: &[u8]) -> bool {
 /// Returns the number of bytes to reserve for a value or for the `null` that replaces it.
 #[inline(always)]
 fn room(value: &(impl Value + ?Sized)) -> usize {
-    value.most_bytes().max(NULL.len())
+    value.max_bytes().max(NULL.len())
 }
 
 /// Appends a number that does not fit into a register.
@@ -112,8 +112,8 @@ macro_rules! integers {
             }
 
             #[inline(always)]
-            fn known(&self) -> Known {
-                Known::Number
+            fn guarantee(&self) -> TextGuarantee {
+                TextGuarantee::Number
             }
         }
     )*};
@@ -132,11 +132,11 @@ impl Value for f64 {
     }
 
     #[inline(always)]
-    fn known(&self) -> Known {
+    fn guarantee(&self) -> TextGuarantee {
         if self.is_finite() {
-            Known::Number
+            TextGuarantee::Number
         } else {
-            Known::Json
+            TextGuarantee::Json
         }
     }
 }
@@ -153,8 +153,8 @@ impl Value for f32 {
     }
 
     #[inline(always)]
-    fn known(&self) -> Known {
-        f64::from(*self).known()
+    fn guarantee(&self) -> TextGuarantee {
+        f64::from(*self).guarantee()
     }
 }
 
@@ -165,8 +165,8 @@ impl Value for bool {
     }
 
     #[inline(always)]
-    fn known(&self) -> Known {
-        Known::Json
+    fn guarantee(&self) -> TextGuarantee {
+        TextGuarantee::Json
     }
 }
 
@@ -177,13 +177,13 @@ impl Value for str {
     }
 
     #[inline]
-    fn most_bytes(&self) -> usize {
+    fn max_bytes(&self) -> usize {
         string_bytes(self, MAX_STRING_BYTES)
     }
 
     #[inline(always)]
-    fn known(&self) -> Known {
-        Known::Json
+    fn guarantee(&self) -> TextGuarantee {
+        TextGuarantee::Json
     }
 }
 
@@ -195,13 +195,13 @@ impl<T: Value> Value for Option<T> {
         }
     }
 
-    fn most_bytes(&self) -> usize {
+    fn max_bytes(&self) -> usize {
         self.as_ref().map_or(NUMBER_BYTES, room)
     }
 
     #[inline(always)]
-    fn known(&self) -> Known {
-        Known::Json
+    fn guarantee(&self) -> TextGuarantee {
+        TextGuarantee::Json
     }
 }
 
@@ -221,14 +221,14 @@ impl<T: Value> Value for [T] {
         out.push(b']');
     }
 
-    fn most_bytes(&self) -> usize {
+    fn max_bytes(&self) -> usize {
         let kept = self.iter().take(MAX_LIST);
         kept.map(|value| 1 + room(value)).sum::<usize>() + 2 * NUMBER_BYTES
     }
 
     #[inline(always)]
-    fn known(&self) -> Known {
-        Known::Json
+    fn guarantee(&self) -> TextGuarantee {
+        TextGuarantee::Json
     }
 }
 
@@ -243,13 +243,13 @@ macro_rules! pointers {
             }
 
             #[inline]
-            fn most_bytes(&self) -> usize {
-                <$target>::most_bytes(self)
+            fn max_bytes(&self) -> usize {
+                <$target>::max_bytes(self)
             }
 
             #[inline(always)]
-            fn known(&self) -> Known {
-                <$target>::known(self)
+            fn guarantee(&self) -> TextGuarantee {
+                <$target>::guarantee(self)
             }
         }
     )*};
@@ -286,11 +286,11 @@ impl Args {
         push_after(&mut self.text, first, key, value);
     }
 
-    /// Adds one argument whose key was encoded by [`key_text`].
+    /// Adds one argument whose key was encoded by [`encode_key`].
     #[doc(hidden)]
-    pub fn push_known(&mut self, key: &str, value: &dyn Value) {
+    pub fn push_with_encoded_key(&mut self, key: &str, value: &dyn Value) {
         let first = self.is_first();
-        known_after(&mut self.text, first, key, value);
+        push_encoded(&mut self.text, first, key, value);
     }
 
     /// Returns true if there are no args yet, after reserving room for a few.
@@ -335,9 +335,9 @@ pub(crate) fn push_after(text: &mut Vec<u8>, first: bool, key: &str, value: &dyn
     append(text, value);
 }
 
-/// Returns `"key":` for [`known_after`].
+/// Returns `"key":` for [`push_encoded`].
 #[doc(hidden)]
-pub fn key_text(key: &str) -> String {
+pub fn encode_key(key: &str) -> String {
     let mut text = Vec::new();
     if reserve(&mut text, string_bytes(key, MAX_STRING_BYTES) + 1) {
         string(&mut text, key, MAX_STRING_BYTES);
@@ -348,7 +348,7 @@ pub fn key_text(key: &str) -> String {
 
 /// Appends an argument like [`push_after`]. `key` is already encoded as `"key":`.
 #[inline(always)]
-pub(crate) fn known_after(
+pub(crate) fn push_encoded(
     text: &mut Vec<u8>,
     first: bool,
     key: &str,

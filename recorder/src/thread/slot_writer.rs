@@ -93,7 +93,9 @@ impl SlotWriter {
     fn store_text(&self, entry: OpenEntry, depth: u32, names: u32, piece: Piece) {
         let below = depth.checked_sub(1).and_then(|below| self.entry(below));
         let word = |below: OpenEntry| below.text().load(Ordering::Relaxed);
-        let at = below.map_or(0, |below| layout::SpanText::of_word(word(below)).args().end);
+        let at = below.map_or(0, |below| {
+            layout::SpanText::from_bits(word(below)).args().end
+        });
         let text = self.text.get(piece.from as usize..).unwrap_or_default(); // it is the last piece that was written
         self.slot.text.store(entry, at, names as usize, text);
     }
@@ -118,7 +120,7 @@ impl SlotWriter {
         let (slot, ring, lost) = (self.slot, &self.process.ring, &self.process.lost);
         let nth = depth as usize - layout::STACK_DEPTH;
         if slot.deeper.entry(nth).is_none() {
-            let _uncancelled = Uncancelled::keep();
+            let _uncancelled = Uncancelled::new();
             ring.extend(&slot.deeper, nth);
             slot.deeper.give_up(nth);
         }

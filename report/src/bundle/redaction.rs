@@ -148,13 +148,13 @@ impl Redaction {
             true => Some(last_member(line, b"name").and_then(metadata)?),
             false => None,
         };
-        let members = Members::of(line).filter_map(|(key, value)| {
+        let members = Members::new(line).filter_map(|(key, value)| {
             let value = match key {
                 b"ph" | b"s" | b"bp" => (value.len() <= 3).then_some(Cow::from(value)),
                 b"id" | b"bind_id" => self.id(value),
                 b"id2" => {
                     let inner =
-                        Members::of(value).filter(|(key, _)| matches!(*key, b"local" | b"global"));
+                        Members::new(value).filter(|(key, _)| matches!(*key, b"local" | b"global"));
                     let inner: Vec<_> = inner
                         .filter_map(|(key, id)| Some((key, self.id(id)?)))
                         .collect();
@@ -173,7 +173,7 @@ impl Redaction {
 
     /// Returns args without private values. Metadata args contain a name, labels or a number.
     fn args(&mut self, args: &[u8], about: Option<Metadata>) -> Vec<u8> {
-        let members = Members::of(args).filter_map(|(key, value)| {
+        let members = Members::new(args).filter_map(|(key, value)| {
             let name = std::str::from_utf8(key).ok()?;
             let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
             let is_listed = WORDS.contains(&name) || COMMUNICATORS.contains(&name);

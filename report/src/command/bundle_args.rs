@@ -72,7 +72,7 @@ impl BundleArgs {
             },
         );
         let packed = archive(FOLDER, &bundle.members)
-            .map_err(|source| Error::of_write(&self.out, source))?;
+            .map_err(|source| Error::from_write(&self.out, source))?;
         ReadyFile::write(&self.out, Replaced::Bundle, &packed)?.persist()?;
         let bytes = grouped(packed.len() as u64);
         Ok(format!("{}: {bytes} bytes\n{contents}", self.out.display()))

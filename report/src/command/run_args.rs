@@ -31,7 +31,7 @@ impl RunArgs {
         paths: &mut Vec<PathBuf>,
         find: impl FnOnce(Vec<PathBuf>, &Runs) -> Result<(Vec<PathBuf>, Runs), E>,
     ) -> Result<(), E> {
-        let runs = Runs::of(self.run.take(), self.previous, self.all_runs);
+        let runs = Runs::from_options(self.run.take(), self.previous, self.all_runs);
         (*paths, self.runs) = find(std::mem::take(paths), &runs)?;
         Ok(())
     }

@@ -27,7 +27,7 @@ pub(crate) fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: 
             name: merged.name.clone(),
             pid: merged.pid,
             host: merged.host.clone(),
-            is_tracks: devices.is_rows(number),
+            is_tracks: devices.is_track_group(number),
             device: devices.device(number),
             device_name: device_name(events, number),
             end: merged.end.or(label.as_ref().map(|_| "killed")),

@@ -100,7 +100,7 @@ fn crash(report: &RunReport) -> Option<Verdict> {
     let mut text = format!("{} died", name(crash.process));
     text += &match &crash.exit {
         Some(Exit::Signal(signal)) => format!(" ({signal})"),
-        Some(exit) => format!(" ({})", exit.words()),
+        Some(exit) => format!(" ({})", exit.text()),
         None => String::new(),
     };
     if let Some(last_ns) = crash.last_ns {

@@ -293,7 +293,7 @@ impl ChunkRecords {
             slice.set_launch(event.ts_ns.saturating_sub(queue_ns));
         }
         if is_communication && matches!(work, Work::Named | Work::Collective) {
-            let collective = Collective::of(name, event.args());
+            let collective = Collective::from_event(name, event.args());
             let by_name = || xxh3_64(name.as_bytes()).max(1);
             slice.collective = collective.map_or_else(by_name, |collective| collective.group);
         }

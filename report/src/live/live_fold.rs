@@ -130,7 +130,7 @@ impl LiveDevices {
             }
         }
         for device in self.times.values_mut() {
-            device.covered.forget_oldest(MOST_INTERVALS);
+            device.covered.fill_oldest(MOST_INTERVALS);
         }
     }
 }

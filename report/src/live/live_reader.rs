@@ -248,7 +248,7 @@ impl Folded {
             let numbered = processes.iter().enumerate();
             let devices = numbered.filter(|(_, process)| process.is_tracks);
             self.devices =
-                Devices::of_tracks(devices.map(|(number, process)| (number, process.recorder)));
+                Devices::from_tracks(devices.map(|(number, process)| (number, process.recorder)));
         }
     }
 }

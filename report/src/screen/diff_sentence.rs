@@ -31,7 +31,7 @@ pub(super) fn sentence(diff: &RunDiff) -> String {
 fn crash(side: &CrashedSide) -> String {
     let run = if side.is_second { "second" } else { "first" };
     let exit = side.exit.as_ref();
-    let exit = exit.map_or_else(String::new, |exit| format!(" {}", exit.words()));
+    let exit = exit.map_or_else(String::new, |exit| format!(" {}", exit.text()));
     let step = side.step.as_ref();
     let step = step.map_or_else(String::new, |step| format!(" in step {step}"));
     let requests = match side.requests {

@@ -108,7 +108,7 @@ pub(super) fn serving(report: &RunReport) -> Vec<String> {
 /// label belong to `missing`.
 pub(super) fn notes(recorded: &Recorded) -> Vec<(&'static str, String)> {
     let losses = recorded.losses.iter().take(LOSSES);
-    let mut notes: Vec<_> = losses.map(|loss| ("", loss.words())).collect();
+    let mut notes: Vec<_> = losses.map(|loss| ("", loss.text())).collect();
     if recorded.losses.len() > LOSSES {
         let more = grouped((recorded.losses.len() - LOSSES) as u64);
         notes.push(("", format!("and {more} more")));
@@ -141,7 +141,7 @@ fn ends(recorded: &Recorded) -> impl Iterator<Item = String> {
     deaths.map(|(number, process, death)| {
         let name = shortened(&recorded.process_name(number), PROCESS);
         let exit = process.exit.as_ref();
-        let exit = exit.map_or_else(String::new, |exit| format!(" {}", visible(&exit.words())));
+        let exit = exit.map_or_else(String::new, |exit| format!(" {}", visible(&exit.text())));
         let spans = match process.open_spans {
             0 => String::new(),
             open => format!(", in {}", counted(open, "open span", "open spans")),

@@ -84,7 +84,7 @@ pub(crate) unsafe fn args(first: *const Arg, count: usize) -> Args {
         // SAFETY: guaranteed by the caller.
         let key = unsafe { cache::key_json(arg.key) };
         let mut add = |value: &dyn Value| match key {
-            Some(key) => args.push_known(key, value),
+            Some(key) => args.push_with_encoded_key(key, value),
             // SAFETY: guaranteed by the caller.
             None => args.push(&unsafe { cache::insert_key(arg.key) }, value),
         };

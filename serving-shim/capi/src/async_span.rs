@@ -20,7 +20,7 @@ pub struct AsyncSpan {
 
 impl AsyncSpan {
     const fn recorded(self) -> AsyncSpanId {
-        AsyncSpanId::of_number(self.id)
+        AsyncSpanId::from_number(self.id)
     }
 }
 

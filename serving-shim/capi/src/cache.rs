@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use sa_recorder::{Level, Site, key_text};
+use sa_recorder::{Level, Site, encode_key};
 
 use crate::text;
 
@@ -114,7 +114,7 @@ fn insert_key_text(key: *const c_char, text: &str) {
         return;
     }
     KEYS.insert(hash(key, key, Level::E2e), || {
-        let json = key_text(text);
+        let json = encode_key(text);
         Some(Key {
             key: c_string(text)?,
             json: (!json.is_empty()).then(|| &*json.leak())?,

@@ -139,7 +139,7 @@ pub unsafe extern "C" fn sa_profile_flow_text(
     let flow_id = || {
         // SAFETY: guaranteed by the caller.
         let id = unsafe { text::optional(id) };
-        id.map(|id| FlowId::of(&id))
+        id.map(|id| FlowId::from_text(&id))
     };
     if let Some(id) = guarded(None, flow_id) {
         // SAFETY: guaranteed by the caller.

@@ -18,7 +18,7 @@ pub(crate) trait Handle: Copy {
     /// Adds an argument.
     fn arg(self, key: &str, value: impl Value);
     /// Adds an argument whose key is JSON text.
-    fn known_arg(self, key: &str, value: &impl Value);
+    fn arg_with_encoded_key(self, key: &str, value: &impl Value);
     /// Adds arguments.
     fn args(self, args: &Args);
     /// Ends the span.
@@ -43,8 +43,8 @@ macro_rules! handles {
             }
 
             #[inline(always)]
-            fn known_arg(self, key: &str, value: &impl Value) {
-                self.known_arg(key, value);
+            fn arg_with_encoded_key(self, key: &str, value: &impl Value) {
+                self.arg_with_encoded_key(key, value);
             }
 
             fn args(self, args: &Args) {
@@ -71,7 +71,7 @@ pub(crate) unsafe fn add(span: impl Handle, key: *const c_char, value: impl Valu
         span.guarded(|span| {
             // SAFETY: guaranteed by the caller.
             if let Some(key) = unsafe { cache::key_json(key) } {
-                return span.known_arg(key, &value);
+                return span.arg_with_encoded_key(key, &value);
             }
             // SAFETY: guaranteed by the caller.
             span.arg(&unsafe { cache::insert_key(key) }, value);

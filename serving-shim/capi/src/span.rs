@@ -21,7 +21,7 @@ pub struct Span {
 
 impl Span {
     const fn recorded(self) -> SpanId {
-        SpanId::of_number(self.id)
+        SpanId::from_number(self.id)
     }
 }
 

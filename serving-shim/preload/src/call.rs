@@ -2,9 +2,9 @@
 
 use crate::names::Name;
 use crate::observe::{self, Seen, Wait};
-use crate::reach;
 use crate::real;
 use crate::thread::{self, unnoticed};
+use crate::visibility;
 
 /// A call by the host.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub(crate) fn launch<'a>(
     name: impl FnOnce() -> Name<'a>,
 ) -> i32 {
     let open = |api| {
-        reach::record_once();
+        visibility::record_once();
         observe::launch(api, &what(), name)
     };
     record(call, open, |launch, result| launch.end(result))

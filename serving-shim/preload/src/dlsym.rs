@@ -8,9 +8,9 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{self, NonNull};
 
 use crate::hooks::hook_of;
-use crate::reach::own_dlsym_called;
 use crate::real::{Dlsym, REAL_DLSYM, is_global, is_ours, real_dlsym};
 use crate::thread::{is_outside, unnoticed};
+use crate::visibility::own_dlsym_called;
 
 /// Prefixes of the names of all wrapped functions.
 const PREFIXES: [&[u8]; 4] = [b"acl", b"rt", b"Hccl", b"mstx"];

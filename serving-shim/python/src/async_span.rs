@@ -116,7 +116,7 @@ impl AsyncSpan {
     pub(crate) fn track_since(&self, start_ns: u64) -> Option<Track> {
         self.lock()
             .as_ref()
-            .and_then(|span| span.row_since(start_ns))
+            .and_then(|span| span.track_since(start_ns))
     }
 
     /// Writes an instant on the span's track or, after the span has ended, on the track of the running code. On a thread's own track, `ts_ns` is ignored and the time is now.

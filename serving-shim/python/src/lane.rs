@@ -65,10 +65,10 @@ pub(crate) fn enter(event: &Event<'_, '_>, owner: Owner, missed: &Missed) {
 }
 
 /// Leaves args from byte `kept_bytes` on out of the line of the span that this owner has just opened, so that they are only visible while it is open. Has no effect in a task, where the line contains all args.
-pub(crate) fn keep_args(owner: Owner, kept_bytes: usize) {
+pub(crate) fn truncate_line_args(owner: Owner, kept_bytes: usize) {
     with_thread(|lane| {
         if let Some((_, guard)) = lane.last_mut().filter(|(opener, _)| *opener == owner) {
-            guard.keep_args(kept_bytes);
+            guard.truncate_line_args(kept_bytes);
         }
     });
 }

@@ -185,7 +185,7 @@ pub(crate) fn flow_phase(phase: &Bound<'_, PyAny>) -> PyResult<FlowPhase> {
 /// Converts an object to a flow id. A text or a UUID is the same flow in every process.
 pub(crate) fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
     let number = match id::parse("id", id)? {
-        Id::Text(text) => return Ok(FlowId::of(&text.to_string_lossy())),
+        Id::Text(text) => return Ok(FlowId::from_text(&text.to_string_lossy())),
         Id::Number(number) => number,
     };
     let number = number.extract::<u64>().map_err(|_| {

@@ -279,7 +279,7 @@ pub(crate) fn exit_freed(owner: Owner, end: End<'_>) -> bool {
 pub(crate) fn track_since(task: &Bound<'_, PyAny>, start_ns: u64) -> Option<Track> {
     let lanes = lanes();
     let lane = lanes.by_task.get(&task.as_ptr().addr())?;
-    parent(lane)?.row_since(start_ns)
+    parent(lane)?.track_since(start_ns)
 }
 
 /// Adds args to the innermost open span of this owner in the most recently freed task that has one. Returns false if no such span is open.

@@ -8,8 +8,8 @@ use std::ptr::null_mut;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use pyo3::{Borrowed, ffi};
-use sa_recorder::host::note_cut;
-use sa_recorder::{Known, Value};
+use sa_recorder::host::count_cut;
+use sa_recorder::{TextGuarantee, Value};
 use smallvec::SmallVec;
 
 use crate::call::id;
@@ -48,8 +48,8 @@ impl Value for Encoded {
         out.extend_from_slice(&self.0);
     }
 
-    fn known(&self) -> Known {
-        Known::Json
+    fn guarantee(&self) -> TextGuarantee {
+        TextGuarantee::Json
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn push_all(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) {
         push(text, &key, &value);
     }
     if dict.len() > MAX_ELEMENTS {
-        note_cut();
+        count_cut();
     }
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn write_plain_list(text: &mut Vec<u8>, list: &Bound<'_, PyList>) -> 
 /// Appends the value of an argument as JSON, and counts the argument if something in it is left out.
 fn write_whole(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) {
     if write(text, value, 0) {
-        note_cut();
+        count_cut();
     }
 }
 

@@ -43,7 +43,7 @@ fn now_ns() -> u64 {
 /// Stores a control in one step by renaming it, like the command line does.
 pub fn store(dir: &Path, control: &Control) {
     let aside = dir.join("control.aside");
-    fs::write(&aside, control.text()).expect("own directory");
+    fs::write(&aside, control.to_json_line()).expect("own directory");
     fs::rename(aside, dir.join(CONTROL_FILE)).expect("own directory");
 }
 

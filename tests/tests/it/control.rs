@@ -222,7 +222,7 @@ fn invalid_controls_are_not_obeyed() {
             unharmed(plant.kind);
             stage.clear("control");
         }
-        let text = String::from_utf8(stop(&dir).text()).expect("JSON");
+        let text = String::from_utf8(stop(&dir).to_json_line()).expect("JSON");
         stage.attack(&format!("cat > control <<'TEXT'\n{text}TEXT"));
         unharmed("another user's control");
         stage.clear("control");

@@ -63,7 +63,7 @@ fn sixty_four_processes_stay_within_disk_and_memory_and_lose_nothing_else() {
     assert_eq!(merged.spans() + merged.lost(), expected);
     assert_eq!(merged.damage(), Vec::<String>::new());
     for process in survey::processes(dir.path()).unwrap() {
-        let contents = process.contents(&mut survey::Known::default());
+        let contents = process.contents(&mut survey::SegmentCache::default());
         let lost = contents.unwrap().lost;
         assert!(lost.keys().all(|cause| cause == "disk_bound"), "{lost:?}");
     }

@@ -92,7 +92,7 @@ impl AsyncLlmEngine {
             events,
             engine: Arc::clone(self),
         };
-        flow(FlowPhase::Start, "request", FlowId::of(id));
+        flow(FlowPhase::Start, "request", FlowId::from_text(id));
         instant!(
             "serving",
             "request.queued",
@@ -157,7 +157,7 @@ impl AsyncLlmEngine {
             let _ = events.send(event);
             return;
         }
-        flow(FlowPhase::End, "request", FlowId::of(&request_id));
+        flow(FlowPhase::End, "request", FlowId::from_text(&request_id));
         let _ = events.send(event);
         requests.open.remove(&request_id);
     }
@@ -168,7 +168,7 @@ impl AsyncLlmEngine {
             return;
         }
         let _span = span!("serving", "AsyncLLMEngine.abort", request_id = id);
-        flow(FlowPhase::End, "request", FlowId::of(id));
+        flow(FlowPhase::End, "request", FlowId::from_text(id));
         let _ = self.send(&ToEngine::Abort {
             request_id: id.to_owned(),
         });

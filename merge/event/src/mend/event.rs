@@ -29,7 +29,7 @@ pub fn mended_event(
     });
     let text = text.as_ref();
     let object = Object::parse(text);
-    let kept = Members::of(text)
+    let kept = Members::new(text)
         .enumerate()
         .filter_map(|(number, (key, value))| {
             let change = match object.last.get(key) {
@@ -59,7 +59,7 @@ struct Object<'a> {
 
 impl<'a> Object<'a> {
     fn parse(text: &'a [u8]) -> Object<'a> {
-        let members = (0..).zip(Members::of(text));
+        let members = (0..).zip(Members::new(text));
         let last: HashMap<_, _> = members
             .map(|(number, (key, value))| (key, (number, value)))
             .collect();
@@ -101,10 +101,10 @@ impl<'a> Object<'a> {
 /// Removes the values of a counter that viewers cannot draw.
 fn counter_change(args: &[u8]) -> Change<'_> {
     let is_good = |(_, value): &(&[u8], &[u8])| is_counter_value(value);
-    if Members::of(args).all(|member| is_good(&member)) {
+    if Members::new(args).all(|member| is_good(&member)) {
         return Change::Keep;
     }
-    let values = Members::of(args).filter(is_good);
+    let values = Members::new(args).filter(is_good);
     let values = values.map(|(key, value)| (key, value.into()));
     Change::Replace(object_of(values).into(), Repair::Counter)
 }
@@ -112,7 +112,7 @@ fn counter_change(args: &[u8]) -> Change<'_> {
 /// Replaces numbers that are too large for a double with `null`.
 fn finite(args: &[u8]) -> Vec<u8> {
     object_of(
-        Members::of(args).map(|(key, value)| match is_infinite(value) {
+        Members::new(args).map(|(key, value)| match is_infinite(value) {
             true => (key, b"null"[..].into()),
             false => (key, value.into()),
         }),

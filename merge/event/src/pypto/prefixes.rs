@@ -142,10 +142,10 @@ mod tests {
     /// Compares what the first pass finds in a text with what it finds in each line separately.
     fn check_first_pass(text: &[u8]) {
         let (mut found, mut expected) = (Lines::new(), Lines::new());
-        scan_part(text, Part::all_of(text), |at, one| {
+        scan_part(text, Part::whole(text), |at, one| {
             add(&mut found, at, one);
         });
-        for (line, at) in lines(text, Part::all_of(text)) {
+        for (line, at) in lines(text, Part::whole(text)) {
             general(line, at, None, &mut |at, one| add(&mut expected, at, one));
         }
         let begin = &text[..text.len().min(10_000)];
@@ -154,8 +154,8 @@ mod tests {
 
     fn check_second_pass(text: &[u8]) {
         let mut found = Vec::new();
-        rescan_part(text, Part::all_of(text), |event| found.push(event));
-        let lines = lines(text, Part::all_of(text)).map(|(line, _)| line.trim_ascii());
+        rescan_part(text, Part::whole(text), |event| found.push(event));
+        let lines = lines(text, Part::whole(text)).map(|(line, _)| line.trim_ascii());
         let expected: Vec<_> = lines.filter_map(parse_again).collect();
         assert_eq!(found, expected, "{}", String::from_utf8_lossy(text));
     }

@@ -100,9 +100,9 @@ pub(crate) fn is_launch_arrow(category: &str) -> bool {
 
 /// Summary of the categories of a track's spans, which shows if the track belongs to a device or to the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RowCategories(u8);
+pub struct TrackCategories(u8);
 
-impl RowCategories {
+impl TrackCategories {
     const ANY: u8 = 1;
     const KINETO: u8 = 2;
     const WORK: u8 = 4;
@@ -112,12 +112,12 @@ impl RowCategories {
     const ON_DEVICE: u8 = 64;
 
     /// Returns the summary of one span, from its category and the text of its args.
-    pub fn of_span(category: &str, args: &[u8]) -> RowCategories {
+    pub fn of_span(category: &str, args: &[u8]) -> TrackCategories {
         if category.is_empty() {
-            return RowCategories::default();
+            return TrackCategories::default();
         }
         let Some((category_use, is_kineto)) = kineto(category) else {
-            return RowCategories(RowCategories::ANY);
+            return TrackCategories(TrackCategories::ANY);
         };
         let found = match category_use {
             CategoryUse::Work => {
@@ -125,19 +125,23 @@ impl RowCategories {
                 // Our own launches on the host have the arg `launch`, and may have the others.
                 let is_launched =
                     has(br#""stream""#) && has(br#""device""#) && !has(br#""launch""#);
-                RowCategories::WORK | (RowCategories::LAUNCHED * u8::from(is_launched))
+                TrackCategories::WORK | (TrackCategories::LAUNCHED * u8::from(is_launched))
             }
-            CategoryUse::WorkOnDevice => RowCategories::ON_DEVICE,
-            CategoryUse::Annotation => RowCategories::ANNOTATION,
-            CategoryUse::Host => RowCategories::HOST,
+            CategoryUse::WorkOnDevice => TrackCategories::ON_DEVICE,
+            CategoryUse::Annotation => TrackCategories::ANNOTATION,
+            CategoryUse::Host => TrackCategories::HOST,
             CategoryUse::Other => 0,
         };
-        let kineto = if is_kineto { RowCategories::KINETO } else { 0 };
-        RowCategories(RowCategories::ANY | kineto | found)
+        let kineto = if is_kineto {
+            TrackCategories::KINETO
+        } else {
+            0
+        };
+        TrackCategories(TrackCategories::ANY | kineto | found)
     }
 
     /// Adds the summary of other spans.
-    pub fn add(&mut self, others: RowCategories) {
+    pub fn add(&mut self, others: TrackCategories) {
         self.0 |= others.0;
     }
 
@@ -147,40 +151,40 @@ impl RowCategories {
 
     /// Returns true if any span has a category.
     pub fn any(self) -> bool {
-        self.has(RowCategories::ANY)
+        self.has(TrackCategories::ANY)
     }
 
     /// Returns true if a span has a category that only Kineto uses.
     pub fn is_kineto(self) -> bool {
-        self.has(RowCategories::KINETO)
+        self.has(TrackCategories::KINETO)
     }
 
     /// Returns true if all categories with a meaning are categories of the host.
     pub fn is_host(self) -> bool {
-        self.has_host() && !self.has_work() && !self.has(RowCategories::ANNOTATION)
+        self.has_host() && !self.has_work() && !self.has(TrackCategories::ANNOTATION)
     }
 
     /// Returns true if a span is work, provided that the track belongs to a device.
     pub fn has_work(self) -> bool {
-        self.has(RowCategories::WORK | RowCategories::ON_DEVICE)
+        self.has(TrackCategories::WORK | TrackCategories::ON_DEVICE)
     }
 
     /// Returns true if a span has a category of the host.
     pub fn has_host(self) -> bool {
-        self.has(RowCategories::HOST)
+        self.has(TrackCategories::HOST)
     }
 
     /// Returns true if the track certainly belongs to a device, whatever the name of its process. The category `kernel` is not enough, because spans
     /// that launch kernels on the host use it as well.
     pub fn is_device(self, is_kineto: bool) -> bool {
-        self.has(RowCategories::LAUNCHED)
-            || self.has(RowCategories::WORK) && is_kineto && !self.has_host()
+        self.has(TrackCategories::LAUNCHED)
+            || self.has(TrackCategories::WORK) && is_kineto && !self.has_host()
     }
 }
 
 /// How the events of a track count as work of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RowUse {
+pub enum TrackUse {
     /// A track of the host.
     #[default]
     Host,

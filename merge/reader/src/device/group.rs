@@ -90,7 +90,7 @@ pub fn is_of_mspti(thread: &str) -> bool {
 }
 
 /// Returns true if the spans of a track in [`VendorGroup::Hardware`] are iterations and not tasks.
-pub fn is_step_row(thread: &str) -> bool {
+pub fn is_step_track(thread: &str) -> bool {
     thread.starts_with("Step Trace")
 }
 

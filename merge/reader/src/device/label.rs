@@ -128,7 +128,7 @@ pub struct LabelNotes<'a> {
 
 impl<'a> LabelNotes<'a> {
     /// Parses the labels of a process. A merge of merged traces adds labels to earlier ones: the first pid is the one in the original input.
-    pub fn of(labels: &'a str) -> LabelNotes<'a> {
+    pub fn parse(labels: &'a str) -> LabelNotes<'a> {
         let has_pid = parts(labels).any(|part| part.starts_with(PID));
         // Names of traces may contain commas.
         let (mut trace, mut sampled, mut is_sampled) = (Vec::new(), Vec::new(), false);
@@ -200,12 +200,12 @@ mod tests {
                 pid,
                 trace,
                 sampled_from,
-            } = LabelNotes::of(labels);
+            } = LabelNotes::parse(labels);
             let found = [pid.unwrap_or("-"), &trace, &sampled_from].join("|");
             assert_eq!(found, expected, "{labels}");
         }
-        assert_eq!(LabelNotes::of("pid 7 host node1").pid_number(), Some(7));
-        assert_eq!(LabelNotes::of("pid [TP1] 0").pid_number(), None);
+        assert_eq!(LabelNotes::parse("pid 7 host node1").pid_number(), Some(7));
+        assert_eq!(LabelNotes::parse("pid [TP1] 0").pid_number(), None);
         assert!(is_of_host("CPU, pid 9") && !is_of_host("pid 9"));
     }
 }

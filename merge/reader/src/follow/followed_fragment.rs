@@ -9,7 +9,7 @@ use crate::base::folder::Place;
 use crate::event::line::{Event, own_record};
 use crate::event::scan::{Found, Part, scan_part};
 use crate::fragment::blocks::Piece;
-use crate::placed_event::{PlacedEvent, ThreadRow, mended};
+use crate::placed_event::{PlacedEvent, ThreadTrack, with_repairs};
 use sa_format::loss::LossRecord;
 use sa_format::{
     Anchor, End, FragmentHeader, PROCESS_NAME, Phase, Record, RemovedStreams, THREAD_NAME,
@@ -175,7 +175,7 @@ impl FollowedFragment {
         for (range, piece) in read.pieces {
             match piece {
                 Piece::Plain => {
-                    let part = Part::of(range, false);
+                    let part = Part::from_range(range, false);
                     self.lines(&bytes, part, to);
                 }
                 Piece::Broken(header) if self.streams.contains(&header) => {}
@@ -194,7 +194,7 @@ impl FollowedFragment {
                     self.broken_lines(&before, to);
                     for part in fresh.parts {
                         let part = range.start + part.start..range.start + part.end;
-                        self.lines(&bytes, Part::of(part, true), to);
+                        self.lines(&bytes, Part::from_range(part, true), to);
                     }
                 }
             }
@@ -215,7 +215,7 @@ impl FollowedFragment {
         for (block, lines) in blocks.iter().zip(lines) {
             self.reading = block.segment;
             for part in lines {
-                self.lines(&block.bytes, Part::of(part, false), to);
+                self.lines(&block.bytes, Part::from_range(part, false), to);
             }
         }
         self.reading = reading;
@@ -240,7 +240,7 @@ impl FollowedFragment {
             return self.keep_waiting(event);
         };
         let shift_ns = run.clocks.shift_ns(&self.header);
-        let place = ThreadRow {
+        let place = ThreadTrack {
             thread: u32::try_from(thread).unwrap_or(u32::MAX),
             row: 0,
             ordinal: self.process as u64,
@@ -257,7 +257,7 @@ impl FollowedFragment {
             on_event(run, &placed);
         };
         match event.fields.is_mended() {
-            true => mended(event, emit),
+            true => with_repairs(event, emit),
             false => emit(event),
         }
     }
@@ -339,7 +339,7 @@ impl FollowedFragment {
         let thread = to.run.add_track(self.process, event.tid, record);
         self.threads.insert(key, thread);
         let waiting = std::mem::take(&mut self.waiting);
-        self.lines(&waiting, Part::all_of(&waiting), to);
+        self.lines(&waiting, Part::whole(&waiting), to);
     }
 
     /// Counts the loss that an event reports. Returns true if the event is shown.

@@ -393,10 +393,14 @@ pub(super) struct DirectoryState {
 impl DirectoryState {
     /// Reads the current state of a directory.
     pub(super) fn read(directory: &Path) -> DirectoryState {
-        let folder = |path: &Path| fs::metadata(path).ok().map(|found| FileId::of(&found));
+        let folder = |path: &Path| {
+            fs::metadata(path)
+                .ok()
+                .map(|found| FileId::from_metadata(&found))
+        };
         let file = |name: &str| {
             let found = fs::metadata(directory.join(name)).ok()?;
-            Some(FileStatus::of(&found))
+            Some(FileStatus::from_metadata(&found))
         };
         DirectoryState {
             folders: [folder(directory), folder(&directory.join(FRAGMENTS_DIR))],

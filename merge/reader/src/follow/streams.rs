@@ -57,7 +57,7 @@ impl AccountedPositions {
         self.positions.add(range);
         if self.positions.range_count() > MOST_RANGES {
             let before = self.missing_between();
-            self.positions.forget_oldest(MOST_RANGES);
+            self.positions.fill_oldest(MOST_RANGES);
             self.forgotten += before - self.missing_between();
         }
     }
@@ -107,7 +107,7 @@ impl Streams {
         let mut fresh = Vec::new();
         if header.generation == stream.generation {
             fresh = stream.read.add(positions.clone());
-            stream.read.forget_oldest(MOST_RANGES);
+            stream.read.fill_oldest(MOST_RANGES);
             stream.accounted.add(positions);
         }
         let byte = |at: u64| usize::try_from(at - header.from).unwrap_or(usize::MAX);

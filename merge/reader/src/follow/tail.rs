@@ -73,7 +73,7 @@ impl Tail {
         is_final: bool,
     ) -> io::Result<TailPieces> {
         let mut file = self.place.open_regular(false)?;
-        if FileId::of(&file.metadata()?) != self.id {
+        if FileId::from_metadata(&file.metadata()?) != self.id {
             return Err(io::ErrorKind::NotFound.into());
         }
         let mut most = most;

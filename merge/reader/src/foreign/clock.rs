@@ -98,7 +98,7 @@ fn start_ns(recording: &Recording) -> Option<i64> {
     }
     let bytes = first.content.bytes();
     let (front, mut start_ns) = (&bytes[..bytes.len().min(FRONT_BYTES)], None);
-    scan_part(front, Part::all_of(front), |_, found| {
+    scan_part(front, Part::whole(front), |_, found| {
         if let Found::Event(event) = found
             && !event.is_metadata()
         {

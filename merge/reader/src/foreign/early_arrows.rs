@@ -35,7 +35,7 @@ impl ArrowEnd {
             _ => return None,
         };
         let [category, name] =
-            [event.fields.cat, event.fields.name].map(|field| field.of(event.line));
+            [event.fields.cat, event.fields.name].map(|field| field.slice(event.line));
         if !std::str::from_utf8(unquoted(category)).is_ok_and(is_launch_arrow) {
             return None;
         }

@@ -5,7 +5,7 @@
 
 use super::early_arrows::ArrowEnd;
 use crate::base::number::unquoted;
-use crate::device::category::RowCategories;
+use crate::device::category::TrackCategories;
 use crate::event::damage::Kind;
 use crate::event::json::{Fields, scan_object_at_front, string_end};
 use crate::event::line::{ADDED, Event, event, is_left_out};
@@ -30,7 +30,7 @@ pub(super) struct WrittenEvent {
     /// Repairs that were made.
     pub(super) repairs: BTreeSet<Repair>,
     /// Pid and tid of the event, and the summary of its category.
-    pub(super) row: ((i64, i64), RowCategories),
+    pub(super) row: ((i64, i64), TrackCategories),
     /// The start or end of a launch arrow, if the event is one.
     pub(super) arrow_end: Option<ArrowEnd>,
 }
@@ -79,13 +79,13 @@ pub(super) fn write_line(
 }
 
 /// Returns the summary of the category of a span; empty for other events.
-fn categories(event: &Event<'_>) -> RowCategories {
-    let category = unquoted(event.fields.cat.of(event.line));
+fn categories(event: &Event<'_>) -> TrackCategories {
+    let category = unquoted(event.fields.cat.slice(event.line));
     match (event.phase, std::str::from_utf8(category)) {
         (Phase::Complete | Phase::Begin | Phase::AsyncBegin, Ok(category)) => {
-            RowCategories::of_span(category, event.fields.args.of(event.line))
+            TrackCategories::of_span(category, event.fields.args.slice(event.line))
         }
-        _ => RowCategories::default(),
+        _ => TrackCategories::default(),
     }
 }
 
@@ -132,7 +132,7 @@ fn scoped_id(event: &Event<'_>) -> Option<(Range<usize>, Vec<u8>)> {
     let fields = &event.fields;
     let object = |text: &[u8]| serde_json::from_slice::<Value>(text).ok();
     let member = |span: crate::event::json::Span| {
-        let text = span.of(event.line);
+        let text = span.slice(event.line);
         object(&[b"{", text, b"}"].concat())
     };
     if fields.id2.is_some() {

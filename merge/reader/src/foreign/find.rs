@@ -2,7 +2,7 @@
 
 use super::content_sum::ContentSum;
 use crate::base::file_status::FileId;
-use crate::error::{Error, in_first};
+use crate::error::{Error, try_folders};
 use crate::fragment::file::{Content, Fragment, read_header};
 use crate::fragment::input::{Input, Inputs, is_fragment};
 use flate2::read::MultiGzDecoder;
@@ -85,14 +85,14 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<TraceCandidate
         let Ok(file) = input.place.open_regular(input.named) else {
             return Ok(None);
         };
-        let unpacked = in_first(folders, |folder| unpack(&file, folder))?;
+        let unpacked = try_folders(folders, |folder| unpack(&file, folder))?;
         let Ok(content) = Content::open(unpacked.file) else {
             return Ok(None);
         };
         failure = unpacked.failure;
         let id = file
             .metadata()
-            .map_or(fragment.id, |status| FileId::of(&status));
+            .map_or(fragment.id, |status| FileId::from_metadata(&status));
         fragment = Fragment::new(fragment.path, id, fragment.access, content);
     }
     Ok(Some(TraceCandidate {

@@ -2,7 +2,7 @@
 
 use super::early_arrows::EarlyArrows;
 use super::event::write_line;
-use crate::device::category::RowCategories;
+use crate::device::category::TrackCategories;
 use crate::event::damage::{Kind, Places};
 use crate::event::era::{Days, Era};
 use crate::event::json::{Fields, Members, object_of, scan_object_at_front};
@@ -48,7 +48,7 @@ pub(super) struct Lines<'f> {
     /// Ids that are texts, by the numbers that replace them.
     pub(super) texts: BTreeMap<i64, String>,
     /// Categories of the spans on each track, by pid and tid.
-    pub(super) rows: BTreeMap<(i64, i64), RowCategories>,
+    pub(super) rows: BTreeMap<(i64, i64), TrackCategories>,
     arrows: EarlyArrows<'f>,
     /// The processes that have events with a time.
     pub(super) pids: BTreeSet<i64>,
@@ -205,7 +205,7 @@ impl CpuTimes {
         if *self == CpuTimes::Measured || !has_any(text) {
             return;
         }
-        for (_, value) in Members::of(text).filter(|(key, _)| is_cpu_time(key)) {
+        for (_, value) in Members::new(text).filter(|(key, _)| is_cpu_time(key)) {
             *self = match value {
                 b"null" => continue,
                 value if value.iter().all(|byte| b"0.\"".contains(byte)) => CpuTimes::Zero,
@@ -228,6 +228,6 @@ pub(super) fn without_cpu_times(text: &[u8]) -> Option<Vec<u8>> {
     if !has_any(text) {
         return None;
     }
-    let members = Members::of(text).filter(|(key, _)| !is_cpu_time(key));
+    let members = Members::new(text).filter(|(key, _)| !is_cpu_time(key));
     Some(object_of(members.map(|(key, value)| (key, value.into()))))
 }

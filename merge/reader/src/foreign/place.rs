@@ -67,7 +67,7 @@ fn offset_for(draft: &TraceDraft<'_>, offsets: &[Offset]) -> Option<i64> {
 fn is_offset_for(offset: &Offset, draft: &TraceDraft<'_>) -> bool {
     let is_same_file = || {
         let metadata = fs::metadata(&offset.path);
-        metadata.is_ok_and(|metadata| FileId::of(&metadata) == draft.fragment.id)
+        metadata.is_ok_and(|metadata| FileId::from_metadata(&metadata) == draft.fragment.id)
     };
     offset.path == draft.fragment.path || is_same_file()
 }

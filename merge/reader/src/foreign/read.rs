@@ -11,7 +11,7 @@ use super::place::place;
 use super::report::ForeignReport;
 use super::strace::StraceLog;
 use super::{document, strace};
-use crate::error::{Error, in_first};
+use crate::error::{Error, try_folders};
 use crate::fragment::file::{Content, Fragment};
 use crate::fragment::recording::{FRONT_BYTES, ForeignTrace, Recording};
 use sa_format::{Anchor, Record};
@@ -82,7 +82,7 @@ pub fn read(
     name_pieces(&mut drafts, &pieces);
     for draft in drafts {
         let folder = draft.folder;
-        let finished = finish(draft).map_err(|error| Error::of_temporary(folder, error));
+        let finished = finish(draft).map_err(|error| Error::from_temporary(folder, error));
         let (recording, report) = finished?;
         traces.recordings.push(recording);
         traces.reports.push(report);
@@ -101,7 +101,7 @@ fn draft<'f>(
     let is_log = strace::is_log(content.bytes());
     // If the trace is read a second time, it must still be the same as at first.
     let first_sum = Cell::new(None);
-    let (folder, lines, read) = in_first(how.folders, |folder| {
+    let (folder, lines, read) = try_folders(how.folders, |folder| {
         let read_in = |first| {
             let mut lines = Lines::new(folder, first)?;
             let (read, sum) = read_content(content, is_log, &mut lines)?;

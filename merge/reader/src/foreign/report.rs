@@ -41,7 +41,7 @@ pub struct ForeignReport {
 
 impl ForeignReport {
     /// Returns the report as one line of text.
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         let tool = self.tool.unwrap_or("another profiler");
         let packed = if self.packed { ", compressed" } else { "" };
         let (path, form, clock) = (self.path.display(), self.form, &self.clock);

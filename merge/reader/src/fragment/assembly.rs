@@ -170,7 +170,7 @@ mod tests {
         let parts: Vec<Part> = assembly.parts(0).collect();
         assert_eq!(parts.len(), 1);
         assert_eq!(bytes[parts[0].start..parts[0].end], lines(0..2));
-        assert_eq!(assembly.tail, [(0, vec![Part::of(0..4, false)])]);
+        assert_eq!(assembly.tail, [(0, vec![Part::from_range(0..4, false)])]);
         assert!(assembly.bad_blocks.is_empty());
         // If the process was dead before, its ring is complete.
         recording.was_dead = true;

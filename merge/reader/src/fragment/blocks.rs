@@ -210,7 +210,7 @@ impl Positions {
     }
 
     /// Keeps the last `most` ranges, and treats everything before them as covered.
-    pub fn forget_oldest(&mut self, most: usize) {
+    pub fn fill_oldest(&mut self, most: usize) {
         while self.0.len() > most.max(1) {
             self.0.pop_first();
             if let Some((_, end)) = self.0.pop_first() {

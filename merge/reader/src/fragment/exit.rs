@@ -83,7 +83,7 @@ impl DeadProcess {
     fn description(&self) -> String {
         let mut words = format!("{} (pid {})", visible(&self.name), self.pid);
         if let Some(exit) = &self.death.exit {
-            words += &format!(", {}", visible(&exit.words()));
+            words += &format!(", {}", visible(&exit.text()));
         }
         match self.death.open_spans {
             None | Some(0) => {}
@@ -118,7 +118,7 @@ impl Deaths {
     }
 
     /// Lists the processes that were killed, with the first one to die at the front; `None` if there are none.
-    pub fn killed_words(&self) -> Option<String> {
+    pub fn killed_text(&self) -> Option<String> {
         let killed = self.by_kind(DeathKind::Killed);
         let (first, others) = killed.split_first()?;
         let first = first.description();
@@ -132,7 +132,7 @@ impl Deaths {
     }
 
     /// Lists the processes that ended by themselves and left spans open; `None` if there are none.
-    pub fn exited_words(&self) -> Option<String> {
+    pub fn exited_text(&self) -> Option<String> {
         let (group, names) = self.group(DeathKind::Exited)?;
         let themselves = if group.len() == 1 {
             "itself"
@@ -143,7 +143,7 @@ impl Deaths {
     }
 
     /// Lists the processes that ended with no span open, and those for which it is unknown. Returns one line for each kind.
-    pub fn other_words(&self) -> Vec<String> {
+    pub fn other_lines(&self) -> Vec<String> {
         let kinds = [
             (
                 DeathKind::Idle,
@@ -177,8 +177,8 @@ impl Deaths {
 
     /// Returns all lines, one for each kind of end.
     pub fn lines(&self) -> Vec<String> {
-        let first = self.killed_words().into_iter().chain(self.exited_words());
-        first.chain(self.other_words()).collect()
+        let first = self.killed_text().into_iter().chain(self.exited_text());
+        first.chain(self.other_lines()).collect()
     }
 }
 

@@ -62,9 +62,9 @@ impl Fragment {
         let place = &input.place;
         let file = place.open_regular(input.named)?;
         let metadata = file.metadata()?;
-        let access = Access::of(&metadata, place.folder().reach());
+        let access = Access::from_file(&metadata, place.folder().access());
         let content = Content::of_others(file)?;
-        let (path, id) = (place.path().to_owned(), FileId::of(&metadata));
+        let (path, id) = (place.path().to_owned(), FileId::from_metadata(&metadata));
         Ok(Fragment {
             folder: Some(place.folder().clone()),
             watch: FileWatch::new(&metadata),
@@ -190,7 +190,9 @@ pub(crate) fn read_ring(place: &Place) -> RingFile {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return RingFile::Absent,
         Err(error) => return RingFile::Bad(error.to_string()),
     };
-    let id = file.metadata().map(|metadata| FileId::of(&metadata));
+    let id = file
+        .metadata()
+        .map(|metadata| FileId::from_metadata(&metadata));
     match (id, recover(&file)) {
         (Ok(id), Some(ring)) => RingFile::Read(ring, id),
         (Ok(_), None) => RingFile::Bad("not a ring of version 1".to_owned()),
@@ -213,7 +215,7 @@ pub struct FileWatch {
 impl FileWatch {
     /// Creates the state of a file that was just opened.
     pub fn new(file: &Metadata) -> FileWatch {
-        let status = FileStatus::of(file);
+        let status = FileStatus::from_metadata(file);
         FileWatch {
             status: Some(status),
             was_recent: status.is_recent(),

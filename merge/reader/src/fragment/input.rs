@@ -31,7 +31,7 @@ pub enum Runs {
 
 impl Runs {
     /// Returns the runs that `--run`, `--previous` or `--all-runs` select.
-    pub fn of(run: Option<String>, is_previous: bool, are_all: bool) -> Runs {
+    pub fn from_options(run: Option<String>, is_previous: bool, are_all: bool) -> Runs {
         match run {
             Some(run) => Runs::Named(run),
             None if is_previous => Runs::Previous,

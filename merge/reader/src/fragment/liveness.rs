@@ -27,7 +27,7 @@ pub(crate) fn identity(header: &FragmentHeader) -> ProcessIdentity {
 
 /// Returns the wall time at the zero of the host's monotonic clock.
 pub fn wall_clock(header: &FragmentHeader, anchor: &Anchor) -> i64 {
-    Reading::of(anchor, header.monotonic_offset_ns).ahead_ns
+    Reading::from_anchor(anchor, header.monotonic_offset_ns).ahead_ns
 }
 
 /// Returns true if the process ran in this boot and pid namespace and has ended.

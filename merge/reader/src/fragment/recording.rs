@@ -2,7 +2,7 @@
 
 use crate::base::file_status::FileId;
 use crate::base::folder::Place;
-use crate::device::category::RowCategories;
+use crate::device::category::TrackCategories;
 use crate::event::damage::Places;
 use crate::event::mend::Repairs;
 use crate::fragment::assembly::StreamKey;
@@ -194,7 +194,7 @@ pub struct ForeignTrace {
     /// Ids that are strings, by the numbers that replace them.
     pub texts: BTreeMap<i64, String>,
     /// Categories of the spans on its tracks, by pid and tid.
-    pub rows: BTreeMap<(i64, i64), RowCategories>,
+    pub rows: BTreeMap<(i64, i64), TrackCategories>,
     /// True if its spans have categories of Kineto. False for merged traces, which may contain traces of several profilers.
     pub is_kineto: bool,
     /// True if a merge wrote it.

@@ -218,7 +218,7 @@ impl RingHead {
         }
         let sites = u64::from(field(layout::SITES_OFFSET_AT));
         let texts = bytes_at(source, layout::TEXT_AREAS_AT as u64)
-            .and_then(|fields| layout::TextAreas::of_fields(&fields));
+            .and_then(|fields| layout::TextAreas::from_fields(&fields));
         let head = RingHead {
             nonce: entry_u64(&header, layout::NONCE_AT),
             pid: field(layout::PID_AT),

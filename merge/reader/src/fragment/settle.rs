@@ -19,7 +19,7 @@ use std::io::{self, Write};
 
 /// What is known about the end of a recording.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LastKnown<'a> {
+pub struct ProcessEnd<'a> {
     /// Time of its last event.
     pub last_ns: i64,
     /// How its process ended, if some process recorded that.
@@ -29,7 +29,7 @@ pub struct LastKnown<'a> {
 }
 
 /// Settles a recording if its process is dead. Returns true if the ring was removed.
-pub fn settle(recording: &Recording, assembly: &Assembly, known: LastKnown<'_>) -> bool {
+pub fn settle(recording: &Recording, assembly: &Assembly, known: ProcessEnd<'_>) -> bool {
     let (Some(header), Some((ring, ring_id)), Some(ring_place), Some(fragment)) = (
         recording.header(),
         &recording.ring,
@@ -57,7 +57,7 @@ pub fn blocks(
     header: &FragmentHeader,
     ring: &Ring,
     assembly: &Assembly,
-    known: LastKnown<'_>,
+    known: ProcessEnd<'_>,
 ) -> Option<Vec<Vec<u8>>> {
     let first = ring.slots.iter().find(|slot| slot.slot == 0)?;
     let mut blocks = Vec::new();
@@ -92,7 +92,7 @@ pub fn blocks(
 }
 
 /// Returns the last record of a fragment: the state of its process when a reader settled or copied it.
-pub(crate) fn end_line(pid: u32, known: LastKnown<'_>, open: Option<usize>) -> Vec<u8> {
+pub(crate) fn end_line(pid: u32, known: ProcessEnd<'_>, open: Option<usize>) -> Vec<u8> {
     let end = End {
         monotonic_ns: u64::try_from(known.last_ns).unwrap_or(0),
         open: open.map(|open| open as u64),
@@ -172,7 +172,7 @@ mod tests {
         }
         let ring_path = path.with_extension("ring");
         fs::write(&ring_path, "ring").unwrap();
-        let id = FileId::of(&fs::metadata(&ring_path).unwrap());
+        let id = FileId::from_metadata(&fs::metadata(&ring_path).unwrap());
         let open = OpenSpan {
             label: r#""name":"step","cat":"w""#.to_owned(),
             ..OpenSpan::default()
@@ -205,7 +205,7 @@ mod tests {
         let assembly = recording.assemble(&[split(recording.fragments[0].content.bytes())]);
         change(&path);
         let len = fs::metadata(&path).unwrap().len();
-        let settled = settle(&recording, &assembly, LastKnown::default());
+        let settled = settle(&recording, &assembly, ProcessEnd::default());
         let grown = fs::metadata(&path).unwrap().len() - len;
         (settled, grown, path.with_extension("ring").exists())
     }

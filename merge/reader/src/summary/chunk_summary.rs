@@ -9,7 +9,7 @@ use crate::fragment::assembly::StreamKey;
 use crate::fragment::exit::Exit;
 use crate::summary::nesting::Nesting;
 use sa_format::control::Switch;
-use sa_format::{Anchor, Phase, Reach, TrackRecord};
+use sa_format::{Anchor, Phase, TrackRecord, Visibility};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -93,7 +93,7 @@ pub struct ChunkSummary {
     /// DisplayHints of other profilers about their tracks.
     pub hints: DisplayHints,
     /// Calls that the preload library reports it can see, by pid.
-    pub reach: HashMap<i64, Reach>,
+    pub visibility: HashMap<i64, Visibility>,
     /// The last switch of the recorder. It is boxed because there may be many chunks and most have none.
     pub switch: Option<Box<Switch>>,
     /// Positions that loss records explain.
@@ -141,7 +141,7 @@ impl ChunkSummary {
         self.thread_names.extend(later.thread_names);
         self.tracks.extend(later.tracks);
         self.hints.append(later.hints);
-        self.reach.extend(later.reach);
+        self.visibility.extend(later.visibility);
         self.switch = later.switch.or(self.switch.take());
         self.explained.extend(later.explained);
         self.lost_events = self.lost_events.saturating_add(later.lost_events);
@@ -205,7 +205,7 @@ impl ChunkSummary {
     }
 
     /// Returns true if there are begin or end events, other than the begins of spans that did not end.
-    pub fn has_halves(&self) -> bool {
+    pub fn has_begins_or_ends(&self) -> bool {
         let count = |phase: &Phase| self.phases.get(phase).copied().unwrap_or(0);
         let has_other = |phase: &Phase| phase.is_async() || *phase == Phase::End;
         count(&Phase::Begin) > self.unfinished || self.phases.keys().any(has_other)
@@ -221,7 +221,7 @@ impl ChunkSummary {
 /// Drops the less certain ones if there are too many anchors, equally over the whole time.
 fn thin(anchors: &mut Vec<Anchor>) {
     if anchors.len() > MOST_ANCHORS {
-        let own = |anchor: &Anchor| Reading::of(anchor, 0);
+        let own = |anchor: &Anchor| Reading::from_anchor(anchor, 0);
         drop_disordered(anchors, |anchor| own(anchor).at_ns);
         align::thin(anchors, MOST_ANCHORS, own);
     }

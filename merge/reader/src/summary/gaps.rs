@@ -21,7 +21,7 @@ pub struct Explanations(HashMap<StreamKey, Positions>);
 
 impl Explanations {
     /// Groups the explained positions by stream.
-    pub fn of(explained: &[Explained]) -> Explanations {
+    pub fn from_losses(explained: &[Explained]) -> Explanations {
         let mut streams: HashMap<StreamKey, Positions> = HashMap::new();
         for (stream, range) in explained {
             streams.entry(*stream).or_default().add(range.clone());
@@ -46,7 +46,7 @@ pub fn missing<'a>(
     if stopped || assembly.gaps.is_empty() {
         return Vec::new();
     }
-    let explanations = Explanations::of(explained);
+    let explanations = Explanations::from_losses(explained);
     let missing_in = |gap| {
         let ranges = explanations.missing(gap).into_iter();
         ranges.map(move |range| (gap, range))
@@ -120,7 +120,7 @@ impl<'a> Neighbours<'a> {
             None => (pid, pid),
         };
         let record = LossRecord {
-            of_thread: thread.is_some(),
+            is_thread_scoped: thread.is_some(),
             cause: GAP.into(),
             events: 1,
             span_us: Some(to_ns.saturating_sub(from_ns).unsigned_abs() / 1000),

@@ -27,7 +27,7 @@ pub enum Order {
 
 impl Order {
     /// Returns the order of a span and of the next one, which begins before the first has ended.
-    pub fn of_two(one: Span, next: Span) -> Order {
+    pub fn from_pair(one: Span, next: Span) -> Order {
         match (next.0 <= one.0, next.1 >= one.1) {
             (true, true) if one == next => Order::Apart,
             (true, true) => Order::ByEnd,
@@ -70,7 +70,7 @@ impl Nesting {
     pub fn add_unfinished(&mut self, start: i64) {
         self.unfinished.push(start);
         if self.unfinished.len() > UNFINISHED {
-            self.give_up();
+            self.mark_unclear();
         }
     }
 
@@ -80,7 +80,7 @@ impl Nesting {
     }
 
     /// Marks the spans as unclear, so that they are examined later.
-    pub fn give_up(&mut self) {
+    pub fn mark_unclear(&mut self) {
         *self = Nesting {
             order: Order::Unclear,
             last_end: Some(i64::MAX),
@@ -89,7 +89,7 @@ impl Nesting {
     }
 
     /// Returns the spans that may begin before the chunk: those that began before the first span ended.
-    pub fn reaching_back(&self) -> &[Span] {
+    pub fn early_spans(&self) -> &[Span] {
         match self.order {
             Order::ByEnd => &self.chain,
             _ => &self.outermost[..self.outermost.len().min(1)],
@@ -119,7 +119,7 @@ impl Nesting {
         if self.order == Order::Apart
             && let (Some(first), Some(last)) = (self.outermost.first(), self.outermost.last())
         {
-            self.order = Order::of_two(*last, span);
+            self.order = Order::from_pair(*last, span);
             self.last_start = Some(last.0);
             match self.order {
                 Order::ByEnd => self.chain.push(*first),
@@ -134,7 +134,7 @@ impl Nesting {
             Order::Unclear => false,
         };
         if !nests {
-            self.give_up();
+            self.mark_unclear();
         }
     }
 

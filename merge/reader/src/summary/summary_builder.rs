@@ -4,7 +4,7 @@ use crate::event::damage::Kind;
 use crate::event::line::{Event, own_record, parse_canonical};
 use crate::event::member;
 use crate::event::mend::{Repair, from_slice, mended_event};
-use crate::event::prefix_cache::{Fronts, Timed};
+use crate::event::prefix_cache::{PrefixCache, Timed};
 use crate::event::scan::{Found, Part, general, lines};
 use crate::summary::chunk_summary::{Activity, ChunkSummary, thread_kind};
 use crate::summary::nesting::Nesting;
@@ -12,7 +12,7 @@ use crate::summary::summarize::{CachedLine, ChunkVisitor};
 use sa_format::control::Switch;
 use sa_format::loss::LossRecord;
 use sa_format::{
-    Anchor, BlockHeader, End, Name, Phase, Reach, Record, RemovedStreams, TrackRecord,
+    Anchor, BlockHeader, End, Name, Phase, Record, RemovedStreams, TrackRecord, Visibility,
 };
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -66,7 +66,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
 
     /// Adds lines that a checksum verifies. Nearly all of them begin like an earlier line.
     pub(crate) fn trusted(&mut self, bytes: &'a [u8], part: Part) {
-        let mut fronts = Fronts::default();
+        let mut fronts = PrefixCache::default();
         if let Some(visitor) = &mut self.visitor {
             visitor.enter(part);
         }
@@ -162,9 +162,10 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
             {
                 self.loss(event);
             }
-            Phase::Instant if event.name() == Reach::NAME.as_bytes() => {
-                let reach = Reach::parse(event.line).map(|reach| (event.pid, reach));
-                self.summary.reach.extend(reach);
+            Phase::Instant if event.name() == Visibility::NAME.as_bytes() => {
+                let visibility =
+                    Visibility::parse(event.line).map(|visibility| (event.pid, visibility));
+                self.summary.visibility.extend(visibility);
             }
             Phase::Instant if event.name() == Switch::NAME.as_bytes() => {
                 let switch = Switch::parse(event.line).map(Box::new);
@@ -194,7 +195,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
             Phase::Complete => run.nesting.add((event.ts_ns, event.ts_ns + event.dur_ns)),
             Phase::Begin if event.is_unfinished() => run.nesting.add_unfinished(event.ts_ns),
             // Begins and ends can only be paired when the events are sorted by time.
-            Phase::Begin | Phase::End => run.nesting.give_up(),
+            Phase::Begin | Phase::End => run.nesting.mark_unclear(),
             _ => {}
         }
     }

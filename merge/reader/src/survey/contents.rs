@@ -13,7 +13,7 @@ use crate::summary::gaps::{gap_records, missing};
 use crate::summary::summarize::summarize;
 use rayon::prelude::*;
 use sa_format::control::Switch;
-use sa_format::{Anchor, Reach};
+use sa_format::{Anchor, Visibility};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub struct Contents {
     /// The last name that the process set.
     pub name: Option<String>,
     /// Calls of the process that the preload library sees.
-    pub reach: Option<Reach>,
+    pub visibility: Option<Visibility>,
     /// Its first reading of both clocks.
     pub began: Option<Anchor>,
     /// End of its latest event, in ns of the monotonic clock of its time namespace.
@@ -60,7 +60,7 @@ type Pieces = Vec<(Range<usize>, Piece)>;
 
 /// Cache of full segments, which never change again. A repeated count reads only the newest segment.
 #[derive(Default)]
-pub struct Known {
+pub struct SegmentCache {
     /// Cached segments by nonce, segment number and length.
     segments: HashMap<(String, u32, usize), CachedSegment>,
 }
@@ -70,7 +70,7 @@ struct CachedSegment {
     summary: Option<ChunkSummary>,
 }
 
-impl Known {
+impl SegmentCache {
     /// Returns the entry of a segment, or `None` if the segment may still grow or has no header.
     fn entry(&mut self, fragment: &Fragment, is_full: bool) -> Option<&mut CachedSegment> {
         let header = fragment.header.as_ref().filter(|_| is_full)?;
@@ -114,7 +114,7 @@ impl Known {
                 None => sum_up(),
             });
         }
-        let mut add_lines = |lines: &[u8]| all.append(summarize(lines, &[Part::all_of(lines)]));
+        let mut add_lines = |lines: &[u8]| all.append(summarize(lines, &[Part::whole(lines)]));
         add_lines(&assembly.loss_lines);
         add_lines(&assembly.open_lines);
         if let Some((ring, _)) = &recording.ring {
@@ -127,7 +127,7 @@ impl Known {
         // A merge adds a record for each loss that no record explains.
         let missing = missing(&assembly, &all.explained, all.stopped);
         let lines = gap_records(recording, &missing, all.range_ns(), None);
-        all.append(summarize(&lines, &[Part::all_of(&lines)]));
+        all.append(summarize(&lines, &[Part::whole(&lines)]));
         all
     }
 }
@@ -147,7 +147,7 @@ impl RunProcess {
     ///
     /// # Errors
     /// Returns an error if a fragment cannot be read.
-    pub fn contents(&self, cache: &mut Known) -> io::Result<Contents> {
+    pub fn contents(&self, cache: &mut SegmentCache) -> io::Result<Contents> {
         let mut contents = Contents::default();
         for (stem, files) in by_stem(&self.files) {
             let mut opened = Opened::open(&stem, &files);
@@ -180,7 +180,7 @@ impl Contents {
         }
         let pid = recording.header().map_or(0, |header| header.pid.into());
         self.name = summary.process_names.remove(&pid).or(self.name.take());
-        self.reach = summary.reach.remove(&pid).or(self.reach.take());
+        self.visibility = summary.visibility.remove(&pid).or(self.visibility.take());
         self.began = self.began.or_else(|| began(recording, &summary));
         let last_ns = summary.last_ns().and_then(|ns| u64::try_from(ns).ok());
         self.last_ns = self.last_ns.max(last_ns);

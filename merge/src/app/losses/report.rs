@@ -49,7 +49,7 @@ pub struct LossReport {
 
 impl LossReport {
     /// Describes the loss in one sentence.
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         if self.processes > 0 {
             return self.refused();
         }
@@ -197,7 +197,7 @@ mod tests {
             let fields: Vec<&str> = fields.split(' ').collect();
             let numbers = std::array::from_fn(|at| fields[at + 1].parse().unwrap());
             let loss = lost(fields[0], numbers, fields.get(6).copied());
-            assert_eq!(loss.words(), expected);
+            assert_eq!(loss.text(), expected);
         }
         let shares = [[999, 1], [1, 999]]
             .map(|[events, left]| lost("disk_full", [events, left, 0, 0, 0], None).share());

@@ -26,7 +26,7 @@ use crate::pass::first_pass::{add_gaps, eras, first_pass, summaries_by_recording
 use crate::pass::history::Histories;
 use crate::pass::parallel::ChunkView;
 use crate::pass::source::{Source, sources};
-use crate::reader::error::in_first;
+use crate::reader::error::try_folders;
 use crate::select::segments::UnreadSegments;
 use crate::select::selection::{SelectionRequest, select};
 use crate::summary::chunk_summary::ChunkSummary;
@@ -295,7 +295,7 @@ impl<'a> Merge<'a> {
         };
         let memory = usize::try_from(memory).unwrap_or(usize::MAX);
         let sort = |folder: &Path| self.pool.install(|| TimeOrder::new(job, memory, folder));
-        in_first(self.folders, sort).map(Some)
+        try_folders(self.folders, sort).map(Some)
     }
 
     /// Returns the access to the trace: it is readable for users who may read all of its inputs.

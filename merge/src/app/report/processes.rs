@@ -53,14 +53,14 @@ pub(crate) fn report_processes(plan: &Plan, clocks: &Clocks, report: &mut Report
 /// The processes must be in the report already.
 pub(crate) fn report_preload(summaries: &[ChunkSummary], plan: &Plan, report: &mut Report) {
     for (recording, summary) in summaries.iter().enumerate() {
-        for (pid, reach) in &summary.reach {
+        for (pid, visibility) in &summary.visibility {
             let target = plan.targets[recording].get(&(*pid, *pid));
             let is_target =
                 |output_pid: u32| target.is_some_and(|to| to.pid == Id::from(output_pid));
             let mut processes = report.processes.iter_mut();
             if let Some(process) = processes.find(|process| is_target(process.output_pid)) {
                 process.seen_by_preload = true;
-                process.not_visible = reach.words();
+                process.not_visible = visibility.sentences();
             }
         }
     }

@@ -77,7 +77,7 @@ fn report_damage(
 ) {
     let path = |segment: usize| recording.fragments[segment].path.as_path();
     if !assembly.bad_blocks.is_empty() {
-        let explanations = Explanations::of(&summary.explained);
+        let explanations = Explanations::from_losses(&summary.explained);
         for block in &assembly.bad_blocks {
             if !explanations.missing(block).is_empty() {
                 damage.add(path(block.place.0), block.place.1, Kind::BadBlock, None);

@@ -39,7 +39,7 @@ impl Report {
             format!("events lost while recording: {n}")
         });
         for loss in self.losses.list.iter().take(SHOWN) {
-            text.line(format!("  {}", loss.words()));
+            text.line(format!("  {}", loss.text()));
         }
         text.more(self.losses.list.len() as u64);
         for (process, words) in self.not_visible() {
@@ -81,7 +81,7 @@ impl Report {
     /// out.
     fn add_sources(&self, text: &mut Text) {
         for foreign in &self.foreign {
-            text.line(printable(&foreign.words()));
+            text.line(printable(&foreign.text()));
         }
         for process in &self.processes {
             if let Some(trace) = &process.aside_for {

@@ -104,7 +104,7 @@ impl DeviceTracks {
         let rank = *self.ranks[recording].get(&(event.pid, event.tid))?;
         let fields = scan_object(event.line)?;
         if self.foreign[recording] {
-            let category = text(fields.cat.of(event.line));
+            let category = text(fields.cat.slice(event.line));
             let is_work = match category_use(&category) {
                 Some(CategoryUse::Work) => true,
                 Some(CategoryUse::WorkOnDevice) | None => {
@@ -116,8 +116,8 @@ impl DeviceTracks {
                 return None;
             }
         }
-        let name = text(fields.name.of(event.line));
-        let collective = Collective::of(&name, fields.args.of(event.line))?;
+        let name = text(fields.name.slice(event.line));
+        let collective = Collective::from_event(&name, fields.args.slice(event.line))?;
         collective
             .kind
             .ends_together()

@@ -130,7 +130,7 @@ mod tests {
             uncertainty_ns: 0,
         };
         let host = || Host {
-            wall: Wall::of(vec![reading]).filter(|_| has_walls),
+            wall: Wall::from_readings(vec![reading]).filter(|_| has_walls),
             events_ns: None,
         };
         let hosts = Hosts::new(vec![host(), host()], 0, 10_000_000);

@@ -34,7 +34,7 @@ impl<'a> Hits<'a> {
     pub(crate) fn in_line(bytes: &'a [u8], line: &'a [u8]) -> Option<Self> {
         let start = offset(bytes, line);
         let mut hits = Hits::new(bytes, &[]);
-        hits.enter(Part::of(start..start + line.len(), false));
+        hits.enter(Part::from_range(start..start + line.len(), false));
         (hits.next != usize::MAX).then_some(hits)
     }
 

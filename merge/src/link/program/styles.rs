@@ -76,8 +76,8 @@ fn style_members(event: &Event<'_>) -> Option<Vec<u8>> {
     let [mut name, mut category, _] = event.members_in_order(What::Category);
     if name.is_empty() || category.is_empty() {
         // The general parser finds the members wherever they are.
-        name = event.fields.name.of(event.line);
-        category = event.fields.cat.of(event.line);
+        name = event.fields.name.slice(event.line);
+        category = event.fields.cat.slice(event.line);
     }
     let is_whole = !name.is_empty() && !category.is_empty();
     is_whole.then(|| [br#""name":"#, name, br#","cat":"#, category].concat())

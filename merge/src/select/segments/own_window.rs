@@ -5,7 +5,7 @@ use crate::clock::axis::{Axis, ns};
 use crate::clock::clocks::{Clocks, RecordedClock};
 use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
-use crate::event::era::{days_of, doubted};
+use crate::event::era::{days, era_of_odd_times};
 use crate::event::scan::{Part, line_start};
 use crate::fragment::liveness::{Boot, boot, wall_clock};
 use crate::fragment::recording::{Recording, UNWRITTEN_NS};
@@ -163,11 +163,11 @@ pub(super) fn first_ns(recording: &Recording, keeps_times: bool) -> Option<i64> 
         len if len <= FRONT_BYTES || recording.fragments.len() == 1 => len,
         _ => line_start(bytes, FRONT_BYTES, 0),
     };
-    let part = Part::of(0..end, false);
+    let part = Part::from_range(0..end, false);
     let mut summary = summarize(bytes, &[part]);
-    let days = || days_of(bytes, part);
+    let days = || days(bytes, part);
     let range_ns = summary.range_ns().filter(|_| !keeps_times);
-    let era = range_ns.and_then(|range_ns| doubted(range_ns, &summary.anchors, days));
+    let era = range_ns.and_then(|range_ns| era_of_odd_times(range_ns, &summary.anchors, days));
     if let Some(era) = era {
         summary = summarize_era(bytes, &[part], Some(era));
     }

@@ -66,7 +66,7 @@ fn destination_with_name(whole: &Path) -> Result<Place, Error> {
         )));
     };
     let folder = Folder::open(whole.parent().unwrap_or(Path::new("")));
-    let folder = folder.map_err(|source| Error::of_write(whole, source))?;
+    let folder = folder.map_err(|source| Error::from_write(whole, source))?;
     Ok(folder.place(name))
 }
 

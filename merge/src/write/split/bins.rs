@@ -72,9 +72,9 @@ impl Bins {
         self.begins_ns.partition_point(|begin| *begin <= at_ns) - 1
     }
 
-    /// Divides the bins in which more than `most_bytes` begin. Returns `None` if there are none to
+    /// Divides the bins in which more than `max_bytes` begin. Returns `None` if there are none to
     /// divide. No event begins after `last_ns`.
-    pub(crate) fn divided(&self, sums: &Sums, most_bytes: u64, last_ns: i64) -> Option<Bins> {
+    pub(crate) fn divided(&self, sums: &Sums, max_bytes: u64, last_ns: i64) -> Option<Bins> {
         let width = |number: usize| {
             let end = self.begin_ns(number + 1).min(last_ns.saturating_add(1));
             let width = end.saturating_sub(self.begins_ns[number]);
@@ -82,7 +82,7 @@ impl Bins {
         };
         let is_large = |number: &usize| {
             let has_begin = self.begins_ns[*number] != i64::MIN;
-            has_begin && sums.begun[*number].bytes > most_bytes && width(*number) > 1
+            has_begin && sums.begun[*number].bytes > max_bytes && width(*number) > 1
         };
         let large = (0..self.len()).filter(is_large).count();
         let pieces = ((MAX_BINS - self.len()) / large.max(1)).min(DIVISION) as u64;

@@ -5,7 +5,7 @@
 //! without a counterpart stays in its own part.
 
 use super::bins::{MARK, PartRange, WHOLE_TIMES};
-use crate::event::edges::Lies;
+use crate::event::edges::Relation;
 use crate::event::line::Event;
 use crate::event::patch::Target;
 use crate::pass::parallel::{BatchSize, map_chunks};
@@ -105,8 +105,8 @@ fn pair_chunk<'a>(job: &Job<'_>, number: usize, parts_ns: &'a [i64]) -> Pairing<
     let targets = &job.plan.targets[source.recording];
     let shift_ns = job.plan.shifts_ns[source.recording];
     let mut pairing = Pairing::new(parts_ns);
-    chunk.for_each_event(source.bytes, |nth, lies, event| {
-        if lies == Lies::Outside {
+    chunk.for_each_event(source.bytes, |nth, relation, event| {
+        if relation == Relation::Outside {
             return;
         }
         let target = targets.get(&(event.pid, event.tid));

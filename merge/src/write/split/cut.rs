@@ -45,15 +45,15 @@ pub(super) fn cut(
 }
 
 /// Measures the text of the trace in bins. Repeats this with smaller bins while more than
-/// `most_bytes` begin in one.
-fn measure(job: &Job<'_>, most_bytes: u64) -> (Bins, Sums) {
+/// `max_bytes` begin in one.
+fn measure(job: &Job<'_>, max_bytes: u64) -> (Bins, Sums) {
     let ranges = job.ranges_ns();
     let last_ns = ranges.iter().map(|(_, last)| *last).max().unwrap_or(0);
     let times = ranges.iter().flat_map(|(first, last)| [*first, *last]);
     let mut bins = Bins::new(times.collect());
     loop {
         let sums = sums(job, &bins);
-        match bins.divided(&sums, most_bytes, last_ns) {
+        match bins.divided(&sums, max_bytes, last_ns) {
             Some(finer) => bins = finer,
             None => return (bins, sums),
         }

@@ -3,7 +3,7 @@
 use super::PartReport;
 use super::bins::PartRange;
 use super::crossing::Crossing;
-use crate::event::edges::{Edges, Lies};
+use crate::event::edges::{Edges, Relation};
 use crate::event::line::Event;
 use crate::pass::chunk::Chunk;
 use crate::write::sink::Length;
@@ -56,15 +56,15 @@ impl PartView {
     /// Returns the position of the `nth` event relative to this part, given its position relative
     /// to the window.
     #[inline]
-    pub(crate) fn lies(&mut self, nth: u32, lies: Lies, event: &Event<'_>) -> Lies {
-        if lies == Lies::Outside {
-            return lies;
+    pub(crate) fn relation(&mut self, nth: u32, relation: Relation, event: &Event<'_>) -> Relation {
+        if relation == Relation::Outside {
+            return relation;
         }
         if self.extra.next_if_eq(&nth).is_some() {
-            return Lies::Across;
+            return Relation::Across;
         }
-        match self.edges.lies(event) {
-            Lies::Inside => lies,
+        match self.edges.relation(event) {
+            Relation::Inside => relation,
             other => other,
         }
     }

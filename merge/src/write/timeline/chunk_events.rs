@@ -1,9 +1,9 @@
 //! Collects the events of one chunk for sorting.
 
 use super::order::{OrderedEvent, Targets};
-use crate::event::edges::Lies;
+use crate::event::edges::Relation;
 use crate::event::line::{Event, is_left_out, parse_canonical};
-use crate::event::prefix_cache::Fronts;
+use crate::event::prefix_cache::PrefixCache;
 use crate::event::scan::{Part, lines};
 use crate::lanes::assign::Form;
 use crate::lanes::moves::ChunkMoves;
@@ -55,9 +55,9 @@ pub(super) fn chunk_events(
             .iter()
             .for_each(|part| collector.canonical(*part));
     } else {
-        chunk.for_each_event(source.bytes, |_, lies, event| {
+        chunk.for_each_event(source.bytes, |_, relation, event| {
             let cut = chunk.cut(event);
-            collector.event(cut.as_ref().unwrap_or(event), lies);
+            collector.event(cut.as_ref().unwrap_or(event), relation);
         });
     }
     collector.entries
@@ -67,7 +67,7 @@ impl<'a> EventCollector<'a> {
     /// Adds the lines of a part with only canonical lines. Nearly all begin like an earlier one, so
     /// that only their time is parsed.
     fn canonical(&mut self, part: Part) {
-        let mut fronts: Fronts<'a, u32> = Fronts::default();
+        let mut fronts: PrefixCache<'a, u32> = PrefixCache::default();
         for (line, at) in lines(self.bytes, part) {
             if let Some((front, timed)) = fronts.find(line) {
                 self.add(
@@ -80,13 +80,13 @@ impl<'a> EventCollector<'a> {
                 if let Some(target) = self.target(&event) {
                     fronts.keep(&event, || target);
                 }
-                self.event(&event, Lies::Inside);
+                self.event(&event, Relation::Inside);
             }
         }
     }
 
-    fn event(&mut self, event: &Event<'_>, lies: Lies) {
-        let is_shown = lies != Lies::Outside && !is_left_out(event);
+    fn event(&mut self, event: &Event<'_>, relation: Relation) {
+        let is_shown = relation != Relation::Outside && !is_left_out(event);
         let Some(own) = self.target(event).filter(|_| is_shown) else {
             // Advance even if the event is not shown.
             self.moved.next();
@@ -98,7 +98,12 @@ impl<'a> EventCollector<'a> {
             false => event.ts_ns + self.shift_ns,
         };
         let start = event.line.as_ptr().addr() - self.bytes.as_ptr().addr();
-        self.add(ts_ns, (start, event.line.len()), own, lies == Lies::Across);
+        self.add(
+            ts_ns,
+            (start, event.line.len()),
+            own,
+            relation == Relation::Across,
+        );
     }
 
     /// Adds an event, given its thread's own target.

@@ -3,7 +3,7 @@
 use super::order::{OrderedEvent, TimeOrder, index};
 use crate::event::line::{Event, parse, parse_again, parse_canonical};
 use crate::event::patch::Target;
-use crate::event::prefix_cache::Fronts;
+use crate::event::prefix_cache::PrefixCache;
 use crate::event::whole::as_whole;
 use crate::fragment::file::Fragment;
 use crate::link::{Linker, Lookup};
@@ -19,7 +19,7 @@ pub(crate) struct SortedWriter<'a, 'l> {
     job: &'l Job<'a>,
     order: &'a TimeOrder<'a>,
     /// Cached fronts of lines for each kind of targets.
-    fronts: Vec<Fronts<'a, LineFront<'a>>>,
+    fronts: Vec<PrefixCache<'a, LineFront<'a>>>,
     /// Writer for the flows of requests.
     linker: Option<Linker<'a, 'l>>,
     /// Sources with events in the last piece.
@@ -47,7 +47,7 @@ impl<'a, 'l> SortedWriter<'a, 'l> {
         SortedWriter {
             job,
             order,
-            fronts: (0..KINDS).map(|_| Fronts::default()).collect(),
+            fronts: (0..KINDS).map(|_| PrefixCache::default()).collect(),
             linker: lookup.map(Linker::without_input),
             sources: Vec::new(),
             last_piece: vec![None; job.sources.len()],

@@ -11,7 +11,7 @@ use super::low_half;
 pub const TEXT_AREAS_AT: usize = 128;
 /// Size of the [`TextAreas`] in a header.
 pub const TEXT_AREAS_BYTES: usize = 20;
-/// Offset in an entry of the u64 [`text_word`].
+/// Offset in an entry of the u64 [`pack_span_text`].
 pub const OPEN_TEXT_AT: usize = 56;
 /// Size in bytes of the text area for the open spans of one thread.
 pub const SLOT_TEXT_BYTES: usize = 16 << 10;
@@ -36,14 +36,14 @@ pub struct SpanText {
 /// Packs a text's location into the u64 of an entry, so that one store publishes all of the text.
 /// The lengths are below 2^16.
 #[inline(always)]
-pub const fn text_word(at: usize, names: usize, args: usize) -> u64 {
+pub const fn pack_span_text(at: usize, names: usize, args: usize) -> u64 {
     at as u64 | (names as u64) << 32 | (args as u64) << 48
 }
 
 impl SpanText {
     /// Unpacks the location from the u64 of an entry.
     #[inline(always)]
-    pub const fn of_word(word: u64) -> SpanText {
+    pub const fn from_bits(word: u64) -> SpanText {
         SpanText {
             at: (word & 0xffff_ffff) as u32,
             names: (word >> 32 & 0xffff) as u16,
@@ -100,7 +100,7 @@ impl TextAreas {
 
     /// Parses the fields of a header. Returns `None` if their checksum does not match, as in a ring
     /// that does not have these fields.
-    pub fn of_fields(fields: &[u8; TEXT_AREAS_BYTES]) -> Option<TextAreas> {
+    pub fn from_fields(fields: &[u8; TEXT_AREAS_BYTES]) -> Option<TextAreas> {
         let (values, _) = fields.as_chunks::<4>();
         let value = |at: usize| u32::from_ne_bytes(values[at]);
         let areas = TextAreas {

@@ -39,7 +39,7 @@ impl AsyncSpanId {
     }
 
     /// Converts a number from [`AsyncSpanId::number`] back to the id.
-    pub const fn of_number(number: u64) -> AsyncSpanId {
+    pub const fn from_number(number: u64) -> AsyncSpanId {
         AsyncSpanId(number)
     }
 
@@ -58,10 +58,10 @@ impl AsyncSpanId {
         self.args(&Args::new().with(key, value));
     }
 
-    /// Adds an argument whose key was encoded by [`key_text`](crate::key_text).
+    /// Adds an argument whose key was encoded by [`encode_key`](crate::encode_key).
     #[doc(hidden)]
-    pub fn known_arg(self, key: &str, value: &impl Value) {
-        self.with(|open| open.add_args(|args, first| value::known_after(args, first, key, value)));
+    pub fn arg_with_encoded_key(self, key: &str, value: &impl Value) {
+        self.with(|open| open.add_args(|args, first| value::push_encoded(args, first, key, value)));
     }
 
     /// Adds arguments.

@@ -91,7 +91,7 @@ impl SpanId {
     }
 
     /// Converts a number from [`SpanId::number`] back to the id.
-    pub const fn of_number(number: u64) -> SpanId {
+    pub const fn from_number(number: u64) -> SpanId {
         SpanId(number)
     }
 
@@ -110,11 +110,11 @@ impl SpanId {
         self.add(|text, first| value::push_after(text, first, key, &value));
     }
 
-    /// Adds an argument whose key was encoded by [`key_text`](crate::key_text).
+    /// Adds an argument whose key was encoded by [`encode_key`](crate::encode_key).
     #[doc(hidden)]
     #[inline(always)]
-    pub fn known_arg(self, key: &str, value: &impl Value) {
-        self.add(|text, first| value::known_after(text, first, key, value));
+    pub fn arg_with_encoded_key(self, key: &str, value: &impl Value) {
+        self.add(|text, first| value::push_encoded(text, first, key, value));
     }
 
     /// Adds arguments.

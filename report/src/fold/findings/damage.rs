@@ -18,7 +18,7 @@ pub(super) fn crash(report: &RunReport) -> Option<Finding> {
     };
     let mut evidence = format!("{} died first", name(crash.process));
     evidence += &match &crash.exit {
-        Some(exit) => format!(", {}", exit.words()),
+        Some(exit) => format!(", {}", exit.text()),
         None => ", by an unknown signal".to_owned(),
     };
     if let Some(at_ns) = crash.last_ns {

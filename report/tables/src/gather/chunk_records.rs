@@ -208,7 +208,7 @@ impl ChunkRecords {
         let (args, name) = (event.args(), event.name());
         let id = counter_id(event.line());
         let record = self.record(context, event, EventKind::Instant);
-        for (key, value) in Members::of(args) {
+        for (key, value) in Members::new(args) {
             let value = std::str::from_utf8(unquoted(value)).map(str::parse::<f64>);
             let Ok(Ok(value)) = value else { continue };
             if !value.is_finite() {

@@ -68,7 +68,7 @@ impl Ranges {
     /// Removes a range that ends and returns its span, or `NONE` if the range was not recorded.
     pub(super) fn end(&self, id: u64) -> AsyncSpanId {
         if is_our_own(id) {
-            return AsyncSpanId::of_number(id & !OWN);
+            return AsyncSpanId::from_number(id & !OWN);
         }
         if id == 0 || self.open.load(Ordering::Relaxed) == 0 {
             return AsyncSpanId::NONE;
@@ -83,7 +83,7 @@ impl Ranges {
             slot.id.store(0, Ordering::Release);
             self.open.fetch_sub(1, Ordering::Relaxed);
         }
-        AsyncSpanId::of_number(span)
+        AsyncSpanId::from_number(span)
     }
 
     /// Returns the slots in which an id may be. All of them must be searched, because earlier ones may have become free.
@@ -121,7 +121,7 @@ mod tests {
             assert_eq!(RANGES.end(7), AsyncSpanId::NONE);
         }
         assert_eq!(RANGES.open.load(Ordering::Relaxed), 0);
-        RANGES.begin(7, AsyncSpanId::of_number(1));
+        RANGES.begin(7, AsyncSpanId::from_number(1));
         assert_eq!(RANGES.end(7).number(), 1);
     }
 }

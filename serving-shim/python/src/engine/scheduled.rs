@@ -89,7 +89,7 @@ impl<'py> Scheduled<'py> {
         let mut name = String::with_capacity(96);
         self.push_first(&mut name)?;
         push_number(&mut name, self.tokens);
-        Ok(Some(FlowId::of(&name)))
+        Ok(Some(FlowId::from_text(&name)))
     }
 
     /// Appends the id of the step's first request, and how far it has been computed.

@@ -207,7 +207,7 @@ impl Step {
         let shape_bytes = text.0.len();
         slf.get().push_ids(slf.py(), &mut text.0);
         let opened = open(name, category, &text.0)?;
-        lane::keep_args(opened.as_ptr().addr(), kept_bytes(shape_bytes));
+        lane::truncate_line_args(opened.as_ptr().addr(), kept_bytes(shape_bytes));
         Ok(opened)
     }
 

@@ -105,7 +105,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
 
     fn add_part(&mut self, range: Range<usize>, trusted: bool) {
         if range.start < range.end {
-            self.whole.push(Part::of(range, trusted));
+            self.whole.push(Part::from_range(range, trusted));
         }
     }
 
@@ -225,7 +225,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             let fresh = stream.covered.add(slot.from..slot.head);
             let parts = fresh
                 .iter()
-                .map(|fresh| Part::of(within_slot(slot, fresh), false));
+                .map(|fresh| Part::from_range(within_slot(slot, fresh), false));
             let parts: Vec<Part> = parts.collect();
             if !parts.is_empty() {
                 self.result.tail.push((index, parts));
@@ -267,7 +267,9 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             return;
         };
         stream.claimed.push(claimed.clone());
-        let parts = ranges.into_iter().map(|range| Part::of(range, false));
+        let parts = ranges
+            .into_iter()
+            .map(|range| Part::from_range(range, false));
         self.result.segments[segment].broken.extend(parts);
         let place = (segment, line_start(bytes, body.start - 1, 0) as u64);
         self.result.bad_blocks.push(Gap {

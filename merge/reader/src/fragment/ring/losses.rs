@@ -66,7 +66,7 @@ impl LossTables {
     fn count(&self, entry: &Entry, cause: Cause, pid: u32) -> Option<CountedLoss> {
         let reported_count_at = match is_reported(entry, self.read_at) {
             true => layout::COUNT_NEXT_AT,
-            false => layout::COUNT_TOLD_AT,
+            false => layout::COUNT_REPORTED_AT,
         };
         let counted = entry_u64(entry, layout::COUNT_EVENTS_AT);
         let count = counted.checked_sub(entry_u64(entry, reported_count_at))?;
@@ -75,7 +75,7 @@ impl LossTables {
                 Cause::ChildrenRefused => entry_u32(entry, layout::COUNT_ERROR_AT),
                 _ => 0,
             },
-            ..CountedLoss::of_entry(pid, cause, count, |at| entry_u64(entry, at))
+            ..CountedLoss::from_entry(pid, cause, count, |at| entry_u64(entry, at))
         };
         (count > 0 && is_possible(&loss)).then_some(loss)
     }
@@ -123,7 +123,7 @@ pub(super) fn slot_loss(
 }
 
 fn is_reported(entry: &Entry, first_head: u64) -> bool {
-    let reported_at = entry_u64(entry, layout::LOSS_TOLD_AT);
+    let reported_at = entry_u64(entry, layout::LOSS_REPORTED_AT);
     reported_at != 0 && reported_at <= first_head
 }
 
@@ -203,7 +203,7 @@ mod tests {
             (layout::LOSS_TO_AT, 90),
             (layout::LOSS_FIRST_AT, 1000),
             (layout::LOSS_LAST_AT, 2000),
-            (layout::LOSS_TOLD_AT, reported_at),
+            (layout::LOSS_REPORTED_AT, reported_at),
         ];
         for (at, word) in words {
             entry[at..at + 8].copy_from_slice(&u64::to_ne_bytes(word));

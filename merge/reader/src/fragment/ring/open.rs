@@ -105,7 +105,7 @@ impl OpenEntry {
         if start_ns == 0 || start_ns >> 60 != 0 {
             return None;
         }
-        let text = SpanText::of_word(entry.u64(layout::OPEN_TEXT_AT));
+        let text = SpanText::from_bits(entry.u64(layout::OPEN_TEXT_AT));
         if area.bytes > 0 && text.args().end > text.names().start {
             entry.text_at += u64::from(text.at);
             let inside = text.args().end as u64 <= area.bytes;

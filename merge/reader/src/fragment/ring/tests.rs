@@ -86,7 +86,7 @@ impl Image {
     /// Puts name and args of a span into `area`, and refers to them in the entry.
     fn text(&mut self, entry: usize, area: usize, at: usize, (names, args): (&str, &str)) {
         self.put(area + at, [names, args].concat());
-        let word = layout::text_word(at, names.len(), args.len());
+        let word = layout::pack_span_text(at, names.len(), args.len());
         self.put(entry + layout::OPEN_TEXT_AT, word.to_ne_bytes());
     }
 
@@ -154,7 +154,7 @@ fn issue_19_an_invalid_text_is_counted_and_not_shown() {
     for (at, args) in bad {
         let mut image = Image::with_texts(1, slot_areas());
         image.entry(STACK, 1000, 1);
-        let word = layout::text_word(at, 0, args.len());
+        let word = layout::pack_span_text(at, 0, args.len());
         image.put(STACK + layout::OPEN_TEXT_AT, word.to_ne_bytes());
         image.put(TEXTS, if at == 0 { args } else { b"" });
         let ring = image.recover();

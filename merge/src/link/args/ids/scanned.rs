@@ -10,8 +10,8 @@ use xxhash_rust::xxh3::xxh3_64;
 impl<'a> RequestIds<'a> {
     /// Reads the ids of any line.
     pub(super) fn read_args(&mut self, event: &Event<'a>) {
-        let args = match event.fields.args.of(event.line) {
-            b"" => scan_object(event.line).map_or(&[][..], |fields| fields.args.of(event.line)),
+        let args = match event.fields.args.slice(event.line) {
+            b"" => scan_object(event.line).map_or(&[][..], |fields| fields.args.slice(event.line)),
             args => args,
         };
         let mut scanner = Scanner::lenient(args, 0);

@@ -6,7 +6,7 @@ use crate::event::scan::Part;
 /// Returns the hits of a line that is a single part.
 fn hits(line: &[u8]) -> Hits<'_> {
     let mut hits = Hits::new(line, &[]);
-    hits.enter(Part::all_of(line));
+    hits.enter(Part::whole(line));
     hits
 }
 

@@ -7,14 +7,14 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sa_format::Reach;
+use sa_format::Visibility;
 use sa_recorder::{Args, Recorder, host};
 
 use crate::dlsym::dlsym;
 use crate::hooks::LISTS;
 use crate::real::{find_in_runtime, is_ours, path_of};
 
-/// True once this process has recorded its reach.
+/// True once this process has recorded what is hidden from it.
 static RECORDED: AtomicBool = AtomicBool::new(false);
 /// True once our `dlsym` was called from our own work.
 static OWN_DLSYM_CALLED: AtomicBool = AtomicBool::new(false);
@@ -29,7 +29,7 @@ pub(crate) fn record_once() {
         host::run_after_fork(forget_in_child);
     }
     if !RECORDED.swap(true, Ordering::Relaxed) {
-        record(&reach());
+        record(&visibility());
     }
 }
 
@@ -43,8 +43,8 @@ pub(crate) fn own_dlsym_called() {
     OWN_DLSYM_CALLED.store(true, Ordering::Relaxed);
 }
 
-fn reach() -> Reach {
-    let mut reach = Reach::default();
+fn visibility() -> Visibility {
+    let mut visibility = Visibility::default();
     // The linker binds an exported name to its first definition, even where this library itself uses the name.
     for (group, list) in LISTS
         .iter()
@@ -52,23 +52,23 @@ fn reach() -> Reach {
     {
         let mut wrappers = list.iter().flatten().map(|hook| (hook.wrapper)());
         if let Some(other) = wrappers.find_map(path_of_other) {
-            if !reach
+            if !visibility
                 .interposed
                 .iter()
                 .any(|interposed| interposed == group)
             {
-                reach.interposed.push(group.to_owned());
+                visibility.interposed.push(group.to_owned());
             }
-            reach.first.get_or_insert(other);
+            visibility.first.get_or_insert(other);
         }
     }
-    reach.by_linking = Some(reach.interposed.is_empty());
-    reach.dlsym = path_of_other(dlsym as *const () as *mut c_void);
-    reach.by_handle = match reach.dlsym {
+    visibility.by_linking = Some(visibility.interposed.is_empty());
+    visibility.dlsym = path_of_other(dlsym as *const () as *mut c_void);
+    visibility.by_handle = match visibility.dlsym {
         None => Some(true),
         Some(_) => other_dlsym_calls_ours(),
     };
-    reach
+    visibility
 }
 
 /// Returns true if the `dlsym` of another library calls ours, or `None` if no vendor library is loaded that could be queried. The result of the query is
@@ -86,23 +86,23 @@ fn path_of_other(function: *mut c_void) -> Option<String> {
     Some(path.to_string_lossy().into_owned())
 }
 
-fn record(reach: &Reach) {
+fn record(visibility: &Visibility) {
     let mut args = Args::new();
     for (key, is_reached) in [
-        ("by_linking", reach.by_linking),
-        ("by_handle", reach.by_handle),
+        ("by_linking", visibility.by_linking),
+        ("by_handle", visibility.by_handle),
     ] {
         if let Some(is_reached) = is_reached {
             args.push(key, &is_reached);
         }
     }
-    if !reach.interposed.is_empty() {
-        args.push("interposed", &reach.interposed);
+    if !visibility.interposed.is_empty() {
+        args.push("interposed", &visibility.interposed);
     }
-    for (key, path) in [("first", &reach.first), ("dlsym", &reach.dlsym)] {
+    for (key, path) in [("first", &visibility.first), ("dlsym", &visibility.dlsym)] {
         if let Some(path) = path {
             args.push(key, path);
         }
     }
-    Recorder::get().own_instant(Reach::NAME, &args);
+    Recorder::get().own_instant(Visibility::NAME, &args);
 }

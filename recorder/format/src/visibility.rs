@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The args of an `sa_reach` record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Reach {
+pub struct Visibility {
     /// True if all calls by name go to the preload library first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_linking: Option<bool>,
@@ -28,28 +28,28 @@ pub struct Reach {
     pub dlsym: Option<String>,
 }
 
-impl Reach {
+impl Visibility {
     /// Name of the record.
     pub const NAME: &'static str = "sa_reach";
 
-    /// Parses the line of a reach record. Returns `None` if it is not one.
-    pub fn parse(line: &[u8]) -> Option<Reach> {
-        parse_instant(line, Reach::NAME).map(|(_, reach)| reach)
+    /// Parses the line of a visibility record. Returns `None` if it is not one.
+    pub fn parse(line: &[u8]) -> Option<Visibility> {
+        parse_instant(line, Visibility::NAME).map(|(_, visibility)| visibility)
     }
 
     /// Returns one sentence for each kind of call that may be invisible.
-    pub fn words(&self) -> Vec<String> {
+    pub fn sentences(&self) -> Vec<String> {
         let of_handles = (self.by_handle == Some(false)).then(|| {
             let dlsym = path(self.dlsym.as_deref());
             format!(
                 "graph replays and other functions found with dlsym on a library's handle may not be visible: the program calls the dlsym of {dlsym} instead of the one in libsa_profile_preload.so"
             )
         });
-        let of_names = (!self.interposed.is_empty()).then(|| self.interposed_words());
+        let of_names = (!self.interposed.is_empty()).then(|| self.interposed_sentences());
         of_handles.into_iter().chain(of_names).collect()
     }
 
-    fn interposed_words(&self) -> String {
+    fn interposed_sentences(&self) -> String {
         let (what, first) = (listed(&self.interposed), path(self.first.as_deref()));
         let name = first.rsplit('/').next().unwrap_or_default();
         match name.starts_with("libmspti.so") {
