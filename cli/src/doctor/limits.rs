@@ -104,7 +104,7 @@ fn least_above(root: &Path, path: &str, file: &str) -> Option<u64> {
     limits.min()
 }
 
-/// Parses a limit. `max`, and a number near 2⁶³ in version 1, mean that there is none.
+/// Parses a limit. Returns `None` for `max`, and for numbers near 2⁶³, with which version 1 means no limit.
 fn parse(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|limit| *limit < 1 << 60)
 }

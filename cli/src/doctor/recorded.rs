@@ -1,4 +1,4 @@
-//! Checks a run that is already in the directory: which processes wrote nothing or died, and what they left behind.
+//! Checks a run that is already in the directory: which processes wrote nothing or died, and which of their rings are left.
 
 use super::finding::{Check, Finding};
 use crate::control::wall_ns;
@@ -117,7 +117,7 @@ fn content_findings(run: &[RunProcess]) -> Vec<Finding> {
     all.chain(unreadable).collect()
 }
 
-/// Returns a finding for the processes that were killed, with the first one to die at the front, and one for those that ended by themselves with open
+/// Returns a finding for the processes that were killed, the first to die first, and another one for processes that ended by themselves with open
 /// spans.
 fn crash(found: &[Process]) -> impl Iterator<Item = Finding> {
     let deaths: Deaths = found.iter().filter_map(Process::dead).collect();
@@ -268,7 +268,7 @@ fn process_findings(outlines: &[Outline]) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// Returns a warning that names the processes it is about; `None` if there are none.
+/// Returns a warning that names the processes; `None` if the list is empty.
 fn named_warning(check: Check, pids: &[String], what: &str, hint: &'static str) -> Option<Finding> {
     let found = || format!("{} {what}: {}", processes(pids.len() as u64), list(pids));
     (!pids.is_empty()).then(|| check.warn(found(), hint))
