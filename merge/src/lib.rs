@@ -97,7 +97,7 @@ pub enum Output {
     Stdout,
 }
 
-/// What to merge and how.
+/// Inputs and options of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Run directories, fragment directories, fragments, patterns.
@@ -108,7 +108,7 @@ pub struct Options {
     pub output: Output,
     /// True to compress the trace even if its name does not end in `.gz`.
     pub gzip: bool,
-    /// How the trace is made from the recorded lines.
+    /// Way in which the trace is built from the recorded lines.
     pub mode: Mode,
     /// Options for the times of the trace.
     pub clocks: ClockOptions,
@@ -129,7 +129,7 @@ pub struct Options {
     pub allow_empty: bool,
 }
 
-/// How a trace is made from the lines of its inputs.
+/// Ways to build a trace from the lines of its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Lines are copied as they were recorded, like pypto-serving's own merge does: in the order of

@@ -169,8 +169,7 @@ pub struct ClocksReport {
     /// Placement of the clock of each boot.
     #[serde(rename = "clocks")]
     pub placements: Vec<Placement>,
-    /// Error of a temporary file, because of which flows between hosts were not used for their
-    /// clocks.
+    /// Error of a temporary file that prevented the use of flows for the clocks of hosts.
     #[serde(rename = "clocks_failed", skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }

@@ -80,7 +80,7 @@ struct Arguments {
     /// Add a duration to the times of another profiler's trace
     #[arg(long = "offset", value_name = "FILE=±DURATION", value_parser = parse_offset, conflicts_with = "verbatim", help_heading = RARE, hide_short_help = true)]
     offsets: Vec<Offset>,
-    /// Align the clocks of hosts by flows, anchors or none
+    /// Align the hosts' clocks by flows, anchors or none
     #[arg(long, value_enum, default_value_t = Clock::Flows, value_name = "BY", conflicts_with = "verbatim", hide_possible_values = true, help_heading = RARE, hide_short_help = true)]
     clock: Clock,
     /// Maximum error of the wall clock of a host
@@ -101,7 +101,7 @@ struct Arguments {
     /// Show events more than 30 days from all others
     #[arg(long, help_heading = RARE, hide_short_help = true)]
     keep_times: bool,
-    /// Do not append the rings of dead processes to their fragments, nor remove them
+    /// Neither append nor remove the rings of dead processes
     #[arg(long, help_heading = RARE, hide_short_help = true)]
     no_settle: bool,
     /// Worker threads [default: one per core, at most 16]

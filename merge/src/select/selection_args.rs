@@ -22,7 +22,7 @@ struct WindowArgs {
     /// Only the last part of the run, such as 30s, 500ms or 2m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with_all = ["from", "to", "around"])]
     last: Option<Duration>,
-    /// Only from this time on: 12.5s into the run, or 2026-11-22T07:30:00Z
+    /// Only from this time: 12.5s into the run, or 2026-11-22T07:30:00Z
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     from: Option<Moment>,
     /// Only up to this time

@@ -69,7 +69,7 @@ fn a_window_of_wall_times_is_found_although_clocks_were_set() {
     assert_eq!(seconds(&in_segments, &dir), expected, "in segments");
 }
 
-/// How far the monotonic clock of the other host is ahead, in s.
+/// Time in s by which the monotonic clock of the other host is ahead.
 const AHEAD_S: u64 = 50_000;
 
 /// Returns a run of two hosts that send each other a message in each of 600 seconds. The wall clock

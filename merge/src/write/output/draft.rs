@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// Maximum number of temporary names to try.
 const TRIES: u64 = 1000;
 
-/// A file that has not got its name yet. It is removed if it is dropped before that.
+/// A file that does not have its name yet. It is removed if it is dropped before that.
 pub(super) struct OutputDraft {
     /// Final place of the file.
     pub(super) place: Place,
