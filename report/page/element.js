@@ -98,7 +98,6 @@ const COLUMNS = {
   slices: 'kernels, copies and collectives that ran',
   busy: 'the share of the time in which anything ran',
   'longest gap': 'the longest time in which nothing ran',
-  'started at': 'the start of the longest gap, from the start of the trace',
 };
 
 /** Returns the style of a label at a position in its box, in percent. The label is centred there unless it would leave the box. */

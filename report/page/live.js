@@ -32,7 +32,7 @@ const bytes = (number) => {
 };
 const sum = (counts) => Object.values(counts).reduce((all, one) => all + one, 0);
 
-const table = (title, heads, rows) => {
+const table = (title, columns, rows) => {
   const section = element('section');
   section.append(element('h2', title));
   if (rows.length === 0) {
@@ -42,11 +42,11 @@ const table = (title, heads, rows) => {
   const scroll = element('div', null, {class: 'scroll'});
   const drawn = element('table');
   const head = element('tr');
-  for (const [name, isText] of heads) head.append(element('th', name, isText ? {class: 'text'} : {}));
+  for (const [name, isText] of columns) head.append(element('th', name, isText ? {class: 'text'} : {}));
   drawn.append(head);
   for (const row of rows) {
     const line = element('tr');
-    row.forEach((cell, number) => line.append(element('td', cell, heads[number][1] ? {class: 'text'} : {})));
+    row.forEach((cell, number) => line.append(element('td', cell, columns[number][1] ? {class: 'text'} : {})));
     drawn.append(line);
   }
   scroll.append(drawn);

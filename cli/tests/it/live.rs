@@ -211,7 +211,7 @@ fn alone_the_page_goes_with_the_run() {
         stats["past"]["in_flight"].as_array().unwrap().last(),
         Some(&0.into())
     );
-    let texts = ["It goes on.", "these are the figures of its report"];
+    let texts = ["is running.", "these are the figures of its report"];
     let Some(started) = browser(test, &serving.link, &texts) else {
         return;
     };

@@ -336,13 +336,13 @@ fn other_data(head: &[u8]) -> Value {
     let head: Value = serde_json::from_slice(&head).unwrap_or_default();
     let data = head["otherData"].as_object().into_iter().flatten();
     let is_count = |value: &Value| value.is_number() || value.is_null();
-    let kept = data.filter(|(key, value)| match value {
+    let public = data.filter(|(key, value)| match value {
         Value::String(text) => matches!(key.as_str(), "tool" | "version") && is_word(text),
         Value::Object(counts) => counts.values().all(is_count),
         value => is_count(value),
     });
-    let kept = kept.map(|(key, value)| (key.clone(), value.clone()));
-    json!(serde_json::Map::from_iter(kept))
+    let members = public.map(|(key, value)| (key.clone(), value.clone()));
+    json!(serde_json::Map::from_iter(members))
 }
 
 /// Returns the value if it is a number, true, false or null.

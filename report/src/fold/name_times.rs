@@ -43,7 +43,7 @@ impl<'a> NameTimes<'a> {
         }
     }
 
-    /// Takes a slice.
+    /// Adds a slice.
     pub(crate) fn add(&mut self, slice: &NestedSlice) -> io::Result<()> {
         let time = &mut self.times[slice.key as usize];
         time.ncall += 1;

@@ -52,7 +52,7 @@ fn help(name: &str) -> &'static str {
         .map_or("", |(_, help)| help)
 }
 
-/// Formats the figures as metrics. They should be those of
+/// Formats the figures as metrics. Use the figures of
 /// [`LiveReader::counters`](super::live_reader::LiveReader::counters), whose sums never decrease. All names start with
 /// `sa_profile_`; histograms continue with vLLM's names, and have vLLM's buckets.
 pub fn prometheus(stats: &LiveStats) -> String {

@@ -138,11 +138,11 @@ fn refusal(why: SizingRefusal) -> &'static str {
 
 /// Writes the share of prompt tokens that were in the prefix cache.
 fn write_cached(report: &RunReport, out: &mut String) {
-    let known = report
+    let tokens = report
         .request
         .iter()
         .filter_map(|request| Some((request.cached_tokens?, request.prompt_tokens?)));
-    let (cached, prompt) = known.fold((0.0, 0.0), |sum, (cached, prompt)| {
+    let (cached, prompt) = tokens.fold((0.0, 0.0), |sum, (cached, prompt)| {
         (sum.0 + cached as f64, sum.1 + prompt as f64)
     });
     if prompt > 0.0 {
@@ -158,7 +158,7 @@ fn write_batching(report: &RunReport, out: &mut String) {
     for batching in report.batching.iter().filter(|batching| batching.steps > 0) {
         let each = |tokens: u64| tokens as f64 / batching.steps as f64;
         out.push_str(&format!(
-            "  {}: {} steps, {:.1} tokens batching prompts and {:.1} batching answers in the mean one\n",
+            "  {}: {} steps, with {:.1} prompt tokens and {:.1} output tokens on average\n",
             process_name(report, batching.process),
             grouped(batching.steps),
             each(batching.prefill_tokens),
@@ -166,7 +166,7 @@ fn write_batching(report: &RunReport, out: &mut String) {
         ));
         if let Some((more_ns, _)) = batching.stall().filter(|(more_ns, _)| *more_ns > 0.0) {
             out.push_str(&format!(
-                "    a step batching answers takes {}; with a prompt in it {} longer ({} batching the steps)\n",
+                "    a step without prompts takes {}; with a prompt in it {} longer ({} of the steps)\n",
                 duration(batching.decode_step_ns),
                 duration(more_ns),
                 share(batching.mixed_steps as f64, batching.steps as f64)
@@ -174,7 +174,7 @@ fn write_batching(report: &RunReport, out: &mut String) {
         }
         if batching.drafted_tokens > 0 {
             out.push_str(&format!(
-                "    batching {} speculated tokens {} were right\n",
+                "    of {} speculated tokens, {} were accepted\n",
                 grouped(batching.drafted_tokens),
                 share(
                     batching.accepted_tokens as f64,

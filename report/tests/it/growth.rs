@@ -36,7 +36,7 @@ fn rounds(numbers: &[u64], times: impl Fn(u64) -> (u64, u64)) -> Vec<Value> {
 
 /// Returns rounds with one to six requests at once. TTFT is 3 ms plus 1 ms per request, and E2E is 10 ms plus 2 ms per
 /// request.
-pub(crate) fn swept() -> Vec<Value> {
+pub(crate) fn growing_load() -> Vec<Value> {
     rounds(&[1, 2, 3, 4, 5, 6], |number| {
         (3_000 + 1_000 * number, 10_000 + 2_000 * number)
     })
@@ -66,7 +66,7 @@ fn near(found: f64, expected: f64) {
 
 #[test]
 fn a_line_through_the_p95_gives_the_concurrency_for_an_objective() {
-    let report = with_slo(&swept(), "e2e=19ms,ttft=1s,tpot=500us");
+    let report = with_slo(&growing_load(), "e2e=19ms,ttft=1s,tpot=500us");
     let e2e = sizing(&report, Metric::E2e);
     let points = e2e.points.iter();
     let points = points.map(|point| (point.concurrency, point.requests, point.p95_ns));

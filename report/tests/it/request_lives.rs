@@ -36,12 +36,12 @@ fn the_same_id_in_another_run_is_another_request() {
 #[test]
 fn requests_are_the_same_everywhere() {
     for name in [
-        "requests that share an id",
-        "a constant id",
-        "also where an engine",
+        "requests that use one id",
+        "each request is counted if clients",
+        "each request is counted if an engine",
         "a pause in recording",
         "times between tokens",
-        "a streamed answer",
+        "a streamed response",
     ] {
         let case = case(name);
         let run = Run::recorded(&case.events);

@@ -172,7 +172,7 @@ fn the_screen_begins_with_the_verdict() {
         "\n  queue (26.7 % of a request's time, ",
         "\nsettings   api\n  graph_mode full, max_num_seqs 2\n",
         "\nstart-up   233 s until ",
-        "\n  Worker.init_device  api        2.00 s      1  120 s  130 s\n",
+        "\n  Worker.init_device  api          2.00 s      1  120 s  130 s\n",
         "; shares are of the serving time\n",
     ] {
         assert!(all.contains(words), "{words}: {all}");

@@ -3,7 +3,7 @@
 mod agreement;
 
 use crate::events::events;
-use crate::growth::swept;
+use crate::growth::growing_load;
 use crate::idle::{PLANTED, Server};
 use crate::oracle::Numbers;
 use crate::page::served;
@@ -40,10 +40,10 @@ const WHOLE: [(&str, &str); 6] = [
 
 /// Traces on which the statements must agree with the report.
 const CASES: [&str; 5] = [
-    "the rank that comes last",
+    "the last rank is named",
     "steps and queues",
     "phases follow each other",
-    "gaps of one length",
+    "twelve gaps of equal length",
     "a worker that is an engine",
 ];
 
@@ -269,7 +269,7 @@ fn served_with_ties() -> Vec<Value> {
 /// The statements read tables that the report itself writes, so a few kinds of runs cover all columns and sums.
 #[test]
 fn statements_agree_with_the_report() {
-    let runs = [served_with_ties(), swept(), planted()];
+    let runs = [served_with_ties(), growing_load(), planted_delays()];
     let cases = CASES.map(|name| case(name).events);
     for lines in runs.into_iter().chain(cases) {
         let run = Run::from_events(&lines);
@@ -280,7 +280,7 @@ fn statements_agree_with_the_report() {
 /// The merge moves overlapping spans to tracks of their own.
 #[test]
 fn statements_on_names_agree_with_the_report() {
-    for name in ["spans of others", "rare figures of names"] {
+    for name in ["spans of other tools", "rare figures of names"] {
         let case = case(name);
         let raw = Run::from_events(&case.events);
         for run in [raw.merged(), raw] {
@@ -294,7 +294,7 @@ fn statements_on_names_agree_with_the_report() {
 /// Uses tables of two hosts, whose `upid`s are in another order than the processes.
 #[test]
 fn statements_on_two_hosts_agree_with_the_report() {
-    for lines in [served_with_ties(), planted()] {
+    for lines in [served_with_ties(), planted_delays()] {
         let run = Run::on_two_hosts(&lines);
         let report = run.report();
         let processes = report.recorded.processes.iter();
@@ -307,7 +307,7 @@ fn statements_on_two_hosts_agree_with_the_report() {
 
 /// Returns delays of each kind on devices whose names contain the workers that feed them, and collectives that took
 /// longer to launch than to run.
-fn planted() -> Vec<Value> {
+fn planted_delays() -> Vec<Value> {
     let (mut server, mut numbers) = (Server::new(), Numbers::new(31));
     for nth in 0..4 * PLANTED.len() {
         server.idle(PLANTED[nth % PLANTED.len()], 5 + numbers.below(2_000));
@@ -391,7 +391,7 @@ fn every_engine_has_the_same_rows() {
         return;
     }
     // All traces are joined, because a cluster takes a minute to answer at all.
-    let parts = [served().finished(), swept(), planted()];
+    let parts = [served().finished(), growing_load(), planted_delays()];
     let cases = CASES.map(|name| case(name).events);
     let lines = (0..)
         .step_by(1_000)

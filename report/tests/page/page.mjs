@@ -208,12 +208,12 @@ function phaseColours(page) {
   })));
 }
 
-/** Returns the explanation that the first column head shows when it has the focus, and the names of the heads without one. */
+/** Returns the explanation that the first column header shows when it has the focus, and the names of the headers without one. */
 function explanation(page) {
   return page.run(() => {
-    const heads = [...document.querySelectorAll('th[scope=col]')].filter((head) => head.checkVisibility() && head.textContent !== '');
-    heads[0]?.firstChild.focus();
-    return [document.getElementById('tip').checkVisibility() && document.getElementById('tip').textContent, heads.filter((head) => !head.firstChild.dataset?.tip).map((head) => head.textContent)];
+    const headers = [...document.querySelectorAll('th[scope=col]')].filter((head) => head.checkVisibility() && head.textContent !== '');
+    headers[0]?.firstChild.focus();
+    return [document.getElementById('tip').checkVisibility() && document.getElementById('tip').textContent, headers.filter((head) => !head.firstChild.dataset?.tip).map((head) => head.textContent)];
   });
 }
 

@@ -35,7 +35,7 @@ pub(super) fn late_rank(report: &RunReport) -> Option<Finding> {
         draft(
             "late_rank",
             format!(
-                "{} began {} of {} collectives last, and the others waited in them{}",
+                "{} started {} of {} collectives last, and the others waited in them{}",
                 report.process_name(rank.process),
                 rank.last,
                 rank.collectives,

@@ -38,7 +38,7 @@ impl LifeSplitter {
         before
     }
 
-    /// Takes a token.
+    /// Adds a token.
     fn token(&mut self, token: &RequestToken) {
         self.life.get_or_insert_default().token(token);
     }

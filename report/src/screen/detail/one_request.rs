@@ -34,7 +34,7 @@ fn head(detail: &OneRequest) -> String {
             "later requests have",
         );
         out.push_str(&format!(
-            "             {later} the same id: --from shows one detail them\n"
+            "             {later} the same id: --from shows one of them\n"
         ));
     }
     let process = detail.process.as_ref();
@@ -48,8 +48,8 @@ fn head(detail: &OneRequest) -> String {
         (request.cached_tokens, "of them cached"),
         (request.output_tokens, "output tokens"),
     ];
-    for (n, word) in tokens {
-        out.push_str(&n.map_or_else(String::new, |n| format!(", {} {word}", grouped(n))));
+    for (n, label) in tokens {
+        out.push_str(&n.map_or_else(String::new, |n| format!(", {} {label}", grouped(n))));
     }
     let median =
         |ns: Option<f64>| ns.map_or_else(String::new, |ns| format!(" (median {})", duration(ns)));

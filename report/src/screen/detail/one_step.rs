@@ -36,7 +36,7 @@ fn head(detail: &OneStep) -> String {
         _ => "about the median".to_owned(),
     };
     let mut out = format!(
-        "step         {}: {} at {}, {how} detail {}\n",
+        "step         {}: {} at {}, {how} of {}\n",
         detail.step,
         duration(dur_ns),
         ns(detail.place.from_ns),
