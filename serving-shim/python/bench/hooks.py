@@ -1,7 +1,7 @@
-"""Measures the CPU time of the plugin itself, without vLLM. It makes the same calls on the tests' stand-ins, grouped by the process that makes them in vLLM.
+"""Measures the CPU time of the plugin itself, without vLLM. It makes the same calls on the tests' fake vLLM, grouped by the process that makes them in vLLM.
 
 Three processes run at the same time and take turns: without the plugin, with it and recording paused, and recording. In each, the roles run requests one after another, from
-their first step to their last. The cost of a role is its thread CPU time minus that of the process without the plugin in the same turn, so the stand-ins' own work is not
+their first step to their last. The cost of a role is its thread CPU time minus that of the process without the plugin in the same turn, so the fake's own work is not
 included. The program prints the medians of the turns.
 
     python serving-shim/python/bench/hooks.py

@@ -1,4 +1,4 @@
-"""Does the work of each of vLLM's processes in a step, with the tests' stand-ins. Each role runs requests and returns the thread CPU ns of a step. Import this after the plugin is registered."""
+"""Does the work of each of vLLM's processes in a step, with the tests' fake vLLM. Each role runs requests and returns the thread CPU ns of a step. Import this after the plugin is registered."""
 
 import asyncio
 import pickle

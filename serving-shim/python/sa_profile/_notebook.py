@@ -121,7 +121,7 @@ def stop() -> MergeReport | None:
 
 
 class recording:
-    """Records a ``with`` block and merges it into a trace. ``levels`` is the same as for :func:`start`, and so is ``output`` as its ``directory``.
+    """Records a ``with`` block and merges it into a trace. ``output`` is a run directory or the path of the trace, and ``levels`` lists the levels, as for :func:`start`.
 
     After the block, ``report`` is the report of the merge, or None if there is no trace. In that case a message on stderr says why. Exceptions of the block are raised as usual::
 

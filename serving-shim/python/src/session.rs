@@ -94,7 +94,7 @@ pub(crate) fn finish(py: Python<'_>) {
     py.detach(|| Recorder::get().finish());
 }
 
-/// Ends recording in this process, and removes all lines that are not JSON objects from its fragment.
+/// Ends recording in this process, and removes the empty lines from its fragment, so that every line is a JSON object.
 #[pyfunction]
 pub(crate) fn close(py: Python<'_>) {
     let fragment = current_fragment();
@@ -141,7 +141,7 @@ pub(crate) fn is_privileged() -> bool {
     host::is_privileged()
 }
 
-/// Returns true if a variable that turns recording on is set, even to an empty text, and recording has neither started nor failed nor is to start switched off.
+/// Returns true if the environment requests a recording that has neither started nor failed and is not to start switched off.
 #[pyfunction]
 pub(crate) fn is_pending() -> bool {
     let [directory, others @ ..] = REQUEST_VARIABLES.map(host::variable);

@@ -167,7 +167,7 @@ impl FrontRequests {
         let since = step_began(py);
         let mut text = Scratch::empty();
         push(&mut text.0, "outputs", &outputs.len()?);
-        // Time at which the engine sent the outputs, from which vLLM computes its time between tokens. It is from the clock of the engine's host, so it is no time of this trace.
+        // Time at which the engine sent the outputs, from which vLLM computes its time between tokens. It is from the clock of the engine's host, so it is not a time of this trace.
         if let Some(ns) = stamps::from_monotonic(engine_stamp) {
             push(&mut text.0, "engine_ts_ns", &ns);
         }
