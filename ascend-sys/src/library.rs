@@ -99,7 +99,7 @@ impl Library {
     /// # Errors
     ///
     /// [`LoadError`] if there is no simulated runtime with that name.
-    pub fn simulator_face(&self, name: &str) -> Result<Self, LoadError> {
+    pub fn open_simulator_as(&self, name: &str) -> Result<Self, LoadError> {
         Self::first(
             [(Path::new(self.name).with_file_name(name).into(), 0)],
             true,

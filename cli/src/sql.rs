@@ -179,8 +179,8 @@ fn python() -> PathBuf {
         .filter(|folder| !folder.is_empty())
         .map(|folder| Path::new(&folder).join("bin/python3"));
     let program = std::env::current_exe().ok();
-    let beside = program.and_then(|program| Some(program.parent()?.join("python3")));
-    let mut candidates = [active, beside].into_iter().flatten();
+    let next_to_program = program.and_then(|program| Some(program.parent()?.join("python3")));
+    let mut candidates = [active, next_to_program].into_iter().flatten();
     candidates
         .find(|python| python.exists())
         .unwrap_or_else(|| PathBuf::from("python3"))

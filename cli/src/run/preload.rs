@@ -31,9 +31,9 @@ pub(crate) fn find(path: Option<&Path>) -> Result<PathBuf, String> {
 
 /// Finds the library that was installed with a program: in the same folder, or in the Python package that contains both.
 pub(crate) fn installed_with(program: &Path) -> Option<PathBuf> {
-    let beside = program.with_file_name(LIBRARY);
-    if beside.exists() {
-        return Some(beside);
+    let next_to_program = program.with_file_name(LIBRARY);
+    if next_to_program.exists() {
+        return Some(next_to_program);
     }
     package::file(program, &Path::new("lib").join(LIBRARY))
 }

@@ -50,7 +50,10 @@ fn issue_47_who_runs_at_a_snapshot_is_running_in_it() {
             "status",
             "still running when this snapshot was taken: engine (pid ",
         ),
-        ("report", "1 process was still running when the snapshot was taken"),
+        (
+            "report",
+            "1 process was still running when the snapshot was taken",
+        ),
         (
             "watch --once",
             "was still running when this snapshot was taken",

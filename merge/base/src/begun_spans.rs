@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// Maximum number of open spans. An end is compared with each of them. If there are more, the outermost one counts as unfinished. No call stack is that deep.
-pub const WAITING: usize = 512;
+pub const MAX_OPEN: usize = 512;
 
 /// Begin or end of a span, as an event of its own.
 pub trait BeginOrEnd {
@@ -37,7 +37,7 @@ impl<T: BeginOrEnd> BegunSpans<T> {
     /// Adds a begin. If there are too many open ones, removes and returns the first, which counts as unfinished.
     pub fn begin(&mut self, begin: T) -> Option<T> {
         self.0.push_back(begin);
-        let is_full = self.0.len() > WAITING;
+        let is_full = self.0.len() > MAX_OPEN;
         is_full.then(|| self.0.pop_front()).flatten()
     }
 
@@ -107,11 +107,11 @@ mod tests {
     fn the_number_of_open_spans_is_bounded() {
         let mut open = BegunSpans::default();
         let dropped = (0..600).filter_map(|time: u32| open.begin(time));
-        assert_eq!(dropped.count(), 600 - WAITING);
+        assert_eq!(dropped.count(), 600 - MAX_OPEN);
         assert_eq!(open.first(), Some(&88));
         assert_eq!(
             (open.iter().count(), open.drain().count()),
-            (WAITING, WAITING)
+            (MAX_OPEN, MAX_OPEN)
         );
     }
 }

@@ -33,9 +33,9 @@ impl FileStatus {
 
     /// Converts the result of a `stat` call.
     #[expect(clippy::cast_possible_wrap, reason = "nanoseconds of a second")]
-    pub fn of_stat(stat: &Stat) -> FileStatus {
+    pub fn from_stat(stat: &Stat) -> FileStatus {
         FileStatus {
-            id: FileId::of_status(stat),
+            id: FileId::from_stat(stat),
             bytes: stat.st_size,
             modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
             changed: (stat.st_ctime, stat.st_ctime_nsec as i64),
@@ -80,7 +80,7 @@ impl FileId {
     }
 
     /// Returns the id of the file with this status.
-    pub fn of_status(status: &Stat) -> FileId {
+    pub fn from_stat(status: &Stat) -> FileId {
         FileId {
             device: status.st_dev,
             inode: status.st_ino,

@@ -92,10 +92,10 @@ impl Folder {
     ///
     /// # Errors
     /// If the name is taken, or no folder may be created here.
-    pub fn make_folder(&self, name: &str, other: &Folder) -> io::Result<Folder> {
+    pub fn create_folder(&self, name: &str, other: &Folder) -> io::Result<Folder> {
         mkdirat(&self.fd, name, Mode::from_raw_mode(0o700))?;
         let folder = self.folder(name)?;
-        folder.be_for(other)?;
+        folder.copy_permissions_from(other)?;
         Ok(folder)
     }
 
@@ -104,7 +104,7 @@ impl Folder {
     ///
     /// # Errors
     /// If the mode may not be changed.
-    pub fn be_for(&self, other: &Folder) -> io::Result<()> {
+    pub fn copy_permissions_from(&self, other: &Folder) -> io::Result<()> {
         if geteuid().is_root() {
             let (owner, group) = (Uid::from_raw(other.owner), None::<Gid>);
             // If the kernel refuses this, the folder still belongs to root.
@@ -221,7 +221,7 @@ impl Place {
     }
 
     /// Returns the place of another name in the same folder.
-    pub fn beside(&self, name: impl AsRef<OsStr>) -> Place {
+    pub fn sibling(&self, name: impl AsRef<OsStr>) -> Place {
         self.folder.place(name)
     }
 
@@ -302,9 +302,9 @@ impl Place {
     ///
     /// # Errors
     /// If there is no such file.
-    pub fn led_to(&self) -> io::Result<FileId> {
+    pub fn target_id(&self) -> io::Result<FileId> {
         let status = statat(&self.folder, self.name(), AtFlags::empty())?;
-        Ok(FileId::of_status(&status))
+        Ok(FileId::from_stat(&status))
     }
 
     /// Removes the file. A link is not followed.

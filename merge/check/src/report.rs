@@ -65,7 +65,7 @@ rules! {
 
 impl Rule {
     /// Returns true if the event itself is valid, but the recording lacks its counterpart or has it twice. A merge does not change such events.
-    pub fn is_of_recording(self) -> bool {
+    pub fn lacks_counterpart(self) -> bool {
         self > Rule::Overlap
     }
 

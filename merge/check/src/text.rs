@@ -33,7 +33,7 @@ impl Text {
             return Text::read(file, folder);
         }
         Ok(Text {
-            content: Content::of_others(file)?,
+            content: Content::open_watched(file)?,
             is_cut: false,
         })
     }

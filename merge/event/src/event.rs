@@ -85,7 +85,7 @@ impl<'a> Event<'a> {
     /// Returns the name without its quotes. Escapes are not decoded.
     #[inline]
     pub fn name(&self) -> &'a [u8] {
-        number::unquoted(self.fields.name.of(self.line))
+        number::unquoted(self.fields.name.slice(self.line))
     }
 
     /// Returns the JSON of name, category and args, up to the given member. A member is empty if it is not where the recorder writes it.

@@ -54,7 +54,7 @@ pub fn binds_to_next(event: &Event<'_>) -> bool {
 pub fn trace_id(event: &Event<'_>, ordinal: u64) -> Option<(u64, Span)> {
     let Fields { id, id2, .. } = event.fields;
     if id2.is_some()
-        && let Some(scoped) = of_id2(member_value(id2.slice(event.line)), ordinal)
+        && let Some(scoped) = id2_trace_id(member_value(id2.slice(event.line)), ordinal)
     {
         return Some((scoped, id2));
     }
@@ -64,9 +64,9 @@ pub fn trace_id(event: &Event<'_>, ordinal: u64) -> Option<(u64, Span)> {
 
 /// Returns true if the event has a valid id.
 pub(crate) fn has_id(text: &[u8], fields: &Fields) -> bool {
-    let value = |span: Span| member_value(span.of(text));
+    let value = |span: Span| member_value(span.slice(text));
     fields.id.is_some() && is_id(value(fields.id))
-        || fields.id2.is_some() && of_id2(value(fields.id2), 0).is_some()
+        || fields.id2.is_some() && id2_trace_id(value(fields.id2), 0).is_some()
 }
 
 /// Returns the id in the trace for the `bind_id` of an event, which binds an event of any phase to a flow.
@@ -86,7 +86,7 @@ pub fn id_from_global_number(number: u64) -> u64 {
 pub fn global_id(event: &Event<'_>) -> Option<u64> {
     let value = id2_value(event)?;
     memchr::memmem::find(value, br#""global""#)?;
-    of_id2(value, 0)
+    id2_trace_id(value, 0)
 }
 
 /// Returns the recorded number of a global flow, or `None` if the flow is not global.
@@ -114,7 +114,7 @@ pub fn member_value(member: &[u8]) -> &[u8] {
 }
 
 /// Returns the id in the trace for an `id2` with this value, or `None` if the value is invalid.
-pub fn of_id2(value: &[u8], ordinal: u64) -> Option<u64> {
+pub fn id2_trace_id(value: &[u8], ordinal: u64) -> Option<u64> {
     let canonical = |prefix: &[u8]| value.strip_prefix(prefix)?.strip_suffix(b"\"}");
     if let Some(text) = canonical(br#"{"local":""#).and_then(hexadecimal) {
         return Some(local(Ok(text), ordinal));

@@ -179,7 +179,7 @@ impl Scanner<'_> {
 #[inline(always)]
 fn set_field(fields: &mut Fields, bytes: &[u8], key: Span, value: Span) {
     let from_key = Span::new(key.start - 1, value.end);
-    let (field, span) = match key.of(bytes) {
+    let (field, span) = match key.slice(bytes) {
         b"ph" => (&mut fields.ph, value),
         b"ts" => (&mut fields.ts, value),
         b"dur" => (&mut fields.dur, value),
@@ -192,7 +192,7 @@ fn set_field(fields: &mut Fields, bytes: &[u8], key: Span, value: Span) {
         b"cat" => (&mut fields.cat, value),
         b"args" => (&mut fields.args, value),
         key => {
-            fields.odd |= is_odd(key, value.of(bytes));
+            fields.odd |= is_odd(key, value.slice(bytes));
             return;
         }
     };
@@ -238,7 +238,7 @@ impl<'a> Iterator for Members<'a> {
         }
         let (key, value) = scanner.pair(1)?;
         scanner.space();
-        Some((key.of(scanner.bytes), value.of(scanner.bytes)))
+        Some((key.slice(scanner.bytes), value.slice(scanner.bytes)))
     }
 }
 
@@ -250,7 +250,7 @@ pub fn last_member<'a>(object: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// Creates an object from members whose keys have no quotes.
-pub fn object_of<'a>(members: impl IntoIterator<Item = (&'a [u8], Cow<'a, [u8]>)>) -> Vec<u8> {
+pub fn build_object<'a>(members: impl IntoIterator<Item = (&'a [u8], Cow<'a, [u8]>)>) -> Vec<u8> {
     let mut out = vec![b'{'];
     for (key, value) in members {
         put_member(&mut out, key, &value);

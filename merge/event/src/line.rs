@@ -9,7 +9,7 @@ pub use crate::event::{ADDED, Event, is_left_out, own_record};
 use crate::flow;
 use crate::json::{Fields, Span, odd_number_len, scan_front, scan_object};
 use crate::member::{self, has_valid_name, is_name, parse_phase};
-use crate::mend::{hides_name, mended_event};
+use crate::mend::{has_invisible_name, mended_event};
 use crate::patch::is_exact;
 use crate::profile;
 use crate::pypto;
@@ -42,7 +42,7 @@ pub(crate) fn parse_utf8(line: &[u8]) -> Result<Event<'_>, Kind> {
 pub(crate) fn parse_any(line: &[u8]) -> Result<Event<'_>, Kind> {
     let fields = scan_object(line).ok_or(Kind::BadJson)?;
     let mut event = event(line, fields)?;
-    event.fields.hidden = hides_name(&event);
+    event.fields.hidden = has_invisible_name(&event);
     Ok(event)
 }
 
@@ -156,13 +156,13 @@ fn needs_mending(event: &Event<'_>) -> Result<bool, Kind> {
 
 /// Returns the kind of damage if the event lacks a valid member that viewers need to show it.
 fn missing_member(phase: Phase, text: &[u8], fields: &Fields) -> Option<Kind> {
-    let args = fields.args.of(text);
+    let args = fields.args.slice(text);
     match phase {
         Phase::Counter => (!member::is_drawn(args)).then_some(Kind::BadCounter),
         Phase::Sample => {
-            (!profile::is_drawn(fields.id.of(text), args)).then_some(Kind::UnknownPhase)
+            (!profile::is_drawn(fields.id.slice(text), args)).then_some(Kind::UnknownPhase)
         }
-        Phase::Metadata if is_name(fields.name.of(text)) => {
+        Phase::Metadata if is_name(fields.name.slice(text)) => {
             (!has_valid_name(args)).then_some(Kind::BadName)
         }
         phase if phase.has_id() => (!flow::has_id(text, fields)).then_some(Kind::NoId),

@@ -141,7 +141,7 @@ pub(crate) fn has_invisible_characters(line: &[u8], name: Span) -> bool {
 
 /// Returns true if the name of an event has invisible characters, or the name that it gives to a process or thread.
 #[inline(always)]
-pub fn hides_name(event: &Event<'_>) -> bool {
+pub fn has_invisible_name(event: &Event<'_>) -> bool {
     let Fields { name, args, .. } = event.fields;
     has_invisible_characters(event.line, name)
         || event.is_metadata() && !is_plain(event.line, args) && !metadata_edits(event).is_empty()

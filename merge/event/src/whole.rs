@@ -3,7 +3,7 @@
 //! Viewers process ends before begins of the same time. So they would close another span with this end, and never close this span.
 
 use crate::event::Event;
-use crate::json::{Fields, Members, object_of, put_member, scan_object};
+use crate::json::{Fields, Members, build_object, put_member, scan_object};
 use crate::mend::mended_event;
 use sa_format::Phase;
 use serde_json::value::RawValue;
@@ -12,7 +12,11 @@ use std::collections::HashSet;
 
 /// Calls `found` with a complete span of length 0 that has the args of the begin and the end.
 #[cold]
-pub fn as_whole<R>(begin: &Event<'_>, end_args: &[u8], found: impl FnOnce(&Event<'_>) -> R) -> R {
+pub fn with_complete_span<R>(
+    begin: &Event<'_>,
+    end_args: &[u8],
+    found: impl FnOnce(&Event<'_>) -> R,
+) -> R {
     let line = mended_line(begin.line, end_args)
         .or_else(|| mended_line(begin.line, b""))
         .unwrap_or_else(|| begin.line.to_vec());
@@ -69,7 +73,7 @@ fn joined<'a>(begin: &'a [u8], end: &[u8]) -> Cow<'a, [u8]> {
     }
     let from_begin = Members::new(begin).filter(|(key, _)| !end_keys.contains(key));
     let all = from_begin.chain(Members::new(end));
-    object_of(all.map(|(key, value)| (key, value.into()))).into()
+    build_object(all.map(|(key, value)| (key, value.into()))).into()
 }
 
 /// Returns true if args are an object that is not empty.
@@ -90,7 +94,7 @@ mod tests {
             b"{\"a\":\"\x01\"}|{\"a\":\"\xff\"}|\0\0\0",
         ];
         for end_args in overwritten.join(&b'|').split(|byte| *byte == b'|') {
-            as_whole(&begin, end_args, |event| {
+            with_complete_span(&begin, end_args, |event| {
                 let found: serde_json::Value = serde_json::from_slice(event.line).unwrap();
                 assert_eq!(found["ph"], "X", "{found}");
             });
@@ -106,7 +110,7 @@ mod tests {
             let begin = format!(r#"{{"ph":"B","ts":1,"pid":1{}"#, parts[0]);
             let expected = format!(r#"{{"ph":"X","dur":0,"ts":1,"pid":1{}"#, parts[2]);
             let begin = parse(begin.as_bytes()).expect(case);
-            as_whole(&begin, parts[1].as_bytes(), |span| {
+            with_complete_span(&begin, parts[1].as_bytes(), |span| {
                 assert_eq!(String::from_utf8_lossy(span.line), expected);
                 let parsed = parse(expected.as_bytes()).expect(&expected);
                 let times = (span.phase, span.ts_ns, span.dur_ns);

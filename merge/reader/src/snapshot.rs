@@ -61,8 +61,8 @@ pub fn snapshot(directory: &Path, out: &Path) -> Result<SnapshotReport, Error> {
         )));
     }
     let failed = |source| Error::from_write(&out.join(FRAGMENTS_DIR), source);
-    let out = make_folder(out, &run).map_err(failed)?;
-    let target = out.make_folder(FRAGMENTS_DIR, &fragments);
+    let out = create_folder(out, &run).map_err(failed)?;
+    let target = out.create_folder(FRAGMENTS_DIR, &fragments);
     let mut copy = Copy {
         target: target.map_err(failed)?,
         report: SnapshotReport::default(),
@@ -77,12 +77,12 @@ pub fn snapshot(directory: &Path, out: &Path) -> Result<SnapshotReport, Error> {
 }
 
 /// Opens a folder, or creates it for the same users as `other`.
-fn make_folder(path: &Path, other: &Folder) -> io::Result<Folder> {
+fn create_folder(path: &Path, other: &Folder) -> io::Result<Folder> {
     let is_new = !path.exists();
     DirBuilder::new().mode(0o700).recursive(true).create(path)?;
     let folder = Folder::open(path)?;
     if is_new {
-        folder.be_for(other)?;
+        folder.copy_permissions_from(other)?;
     }
     Ok(folder)
 }
@@ -152,7 +152,7 @@ impl Copy {
         let from = fragment.place();
         if from.is_some_and(|from| from.link(&place).is_ok()) {
             let made = place.status()?;
-            if FileId::of_status(&made) == fragment.id {
+            if FileId::from_stat(&made) == fragment.id {
                 self.report.linked += 1;
                 self.report.bytes += len as u64;
                 return Ok(());
@@ -315,7 +315,7 @@ mod tests {
                 fs::write(&path, "").unwrap();
             }
             let mut copy = Copy {
-                target: folder.make_folder(&is_cut.to_string(), &folder).unwrap(),
+                target: folder.create_folder(&is_cut.to_string(), &folder).unwrap(),
                 report: SnapshotReport::default(),
             };
             copy.segment(&fragment, whole_end(fragment.content.bytes()), &[])

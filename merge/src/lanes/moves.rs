@@ -5,7 +5,7 @@
 use crate::base::progress::Progress;
 use crate::event::line::Event;
 use crate::event::patch::Target;
-use crate::event::whole::as_whole;
+use crate::event::whole::with_complete_span;
 use crate::identity::plan::Plan;
 use crate::lanes::assign::{
     Form, LaneAssignment, LaneCandidate, Move, RowTotals, assign_targets, lane_candidates,
@@ -145,7 +145,7 @@ impl EventLane<'_> {
     #[inline]
     pub(crate) fn with<R>(&self, event: &Event<'_>, found: impl FnOnce(&Event<'_>) -> R) -> R {
         match self.form {
-            Form::Whole => as_whole(event, self.end_args, found),
+            Form::Whole => with_complete_span(event, self.end_args, found),
             Form::Recorded | Form::Omitted => found(event),
         }
     }

@@ -122,7 +122,7 @@ impl Destination {
     /// Returns the id of the file that is written or replaced, if there is one.
     pub(crate) fn replaced(&self) -> Option<FileId> {
         if let Some(draft) = &self.draft {
-            return draft.place.led_to().ok();
+            return draft.place.target_id().ok();
         }
         let status = fs::metadata(self.path.as_ref()?).ok()?;
         Some(FileId::from_metadata(&status))

@@ -66,7 +66,7 @@ impl<'a> LineFront<'a> {
         let mut flow = None;
         if self.phase.has_id() {
             let (id, rest) = timed.flow_id()?;
-            flow = Some((flow::of_id2(id, self.target.ordinal)?, rest));
+            flow = Some((flow::id2_trace_id(id, self.target.ordinal)?, rest));
         }
         out.extend_from_slice(&self.front);
         write_micros(shifted(timed.ts_ns, shift_ns), out);

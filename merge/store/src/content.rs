@@ -51,7 +51,7 @@ impl Content {
     ///
     /// # Errors
     /// If it can neither be mapped nor read.
-    pub fn of_others(file: File) -> io::Result<Content> {
+    pub fn open_watched(file: File) -> io::Result<Content> {
         if file.metadata()?.len() > SMALL_BYTES
             && let Some(watched) = Watched::map(&file)
         {

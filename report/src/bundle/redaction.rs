@@ -8,7 +8,7 @@ use super::texts::{Pseudonyms, code_name, is_ours, is_word, role};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
-use trace_merge::json::{Members, last_member, object_of};
+use trace_merge::json::{Members, build_object, last_member};
 
 /// Members of events that are numbers or booleans.
 const NUMBERS: [&[u8]; 8] = [
@@ -158,7 +158,7 @@ impl Redaction {
                     let inner: Vec<_> = inner
                         .filter_map(|(key, id)| Some((key, self.id(id)?)))
                         .collect();
-                    Some(Cow::from(object_of(inner)))
+                    Some(Cow::from(build_object(inner)))
                 }
                 b"name" | b"cat" => Some(self.renamed(value, code_name)),
                 b"args" => Some(Cow::from(self.args(value, about))),
@@ -168,7 +168,7 @@ impl Redaction {
             Some((key, value?))
         });
         let members: Vec<_> = members.collect();
-        Some(object_of(members))
+        Some(build_object(members))
     }
 
     /// Returns args without private values. Metadata args contain a name, labels or a number.
@@ -194,7 +194,7 @@ impl Redaction {
             Some((key, value?))
         });
         let members: Vec<_> = members.collect();
-        object_of(members)
+        build_object(members)
     }
 
     fn arg<'a>(&mut self, name: &str, value: &'a [u8]) -> Option<Cow<'a, [u8]>> {

@@ -11,7 +11,7 @@ use ascend_sys::{Acl, Library};
 use measure::clock::{floor_ns, thread_cpu_ns, wall_ns};
 use measure::quantile::median;
 use sa_recorder::Recorder;
-use serving_shim::hooks::{self, Seen};
+use serving_shim::hooks::{self, InterceptedLaunch};
 use serving_shim::{Kind, Launch, flush};
 use std::ffi::c_void;
 use std::process::Command;
@@ -112,7 +112,7 @@ fn measured(rounds: usize) {
         let launch = Launch::begin(npu.stream, "matmul", 8);
         launch.end(npu.launch());
     };
-    let seen = Seen {
+    let seen = InterceptedLaunch {
         kind: Kind::Kernel,
         stream: npu.stream,
         grid: 8,

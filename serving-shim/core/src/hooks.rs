@@ -24,7 +24,7 @@ pub fn active() -> bool {
 
 /// An intercepted launch.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct InterceptedLaunch {
     /// The kind of the launch.
     pub kind: Kind,
     /// The stream, or null for the context's default stream.
@@ -37,7 +37,7 @@ pub struct Seen {
 
 /// Begins a launch that is about to be made. Returns `None` if its outcome does not matter: recording is off, or sampling leaves out this eager launch.
 /// `name` is called only if the name is needed.
-pub fn launch(call: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
+pub fn launch(call: &InterceptedLaunch, name: impl FnOnce() -> Name) -> Option<Launch> {
     if !active() {
         return None;
     }

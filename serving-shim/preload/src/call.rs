@@ -1,7 +1,7 @@
 //! The steps before and after a call of a real function. It is called exactly once, even if our part fails.
 
 use crate::names::Name;
-use crate::observe::{self, Seen, Wait};
+use crate::observe::{self, InterceptedLaunch, Wait};
 use crate::real;
 use crate::thread::{self, unnoticed};
 use crate::visibility;
@@ -52,7 +52,7 @@ fn is_observed() -> bool {
 #[inline(always)]
 pub(crate) fn launch<'a>(
     call: Call<impl FnOnce() -> i32>,
-    what: impl FnOnce() -> Seen,
+    what: impl FnOnce() -> InterceptedLaunch,
     name: impl FnOnce() -> Name<'a>,
 ) -> i32 {
     let open = |api| {

@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use ascend_sys::types::*;
 
 use crate::names::Name;
-use crate::observe::{Kind, Seen, Wait, seen};
+use crate::observe::{InterceptedLaunch, Kind, Wait, intercepted};
 use crate::wrapper::{Hook, arg, hooks, listed};
 use crate::{annotation, call, names, observe, task, traffic};
 
@@ -44,17 +44,17 @@ macro_rules! observed {
     (launch $name:ident $call:ident [func $func:ident] [num_blocks $blocks:ident] $($rest:tt)*) => {
         call::launch(
             $call,
-            || Seen { grid: $blocks, ..seen(Kind::Kernel, arg!(stream $($rest)*)) },
+            || InterceptedLaunch { grid: $blocks, ..intercepted(Kind::Kernel, arg!(stream $($rest)*)) },
             || names::by_handle($func),
         )
     };
     (rt_model $name:ident $call:ident $model:tt [stream $stream:ident] $flag:tt) => {
-        call::launch($call, || seen(Kind::Model, $stream), || Name::Unknown)
+        call::launch($call, || intercepted(Kind::Model, $stream), || Name::Unknown)
     };
     (rt_launch $name:ident $call:ident $($arg:tt)*) => {
         call::launch(
             $call,
-            || Seen { grid: arg!(num_blocks $($arg)*), ..seen(Kind::Kernel, arg!(stream $($arg)*)) },
+            || InterceptedLaunch { grid: arg!(num_blocks $($arg)*), ..intercepted(Kind::Kernel, arg!(stream $($arg)*)) },
             || observed!(@name $($arg)*),
         )
     };
@@ -106,7 +106,7 @@ macro_rules! observed {
         call::wait($call, || Wait::new("graph"))
     };
     (graph aclmdlRIExecuteAsync $call:ident [model $model:ident] [stream $stream:ident]) => {
-        call::launch($call, || seen(observe::replay($model), $stream), || Name::Unknown)
+        call::launch($call, || intercepted(observe::replay($model), $stream), || Name::Unknown)
     };
     (graph aclmdlRIDestroy $call:ident [model $model:ident]) => {
         call::observe_before($call, || observe::graph_destroyed($model))
@@ -119,13 +119,13 @@ macro_rules! observed {
         call::wait($call, || Wait::new("model"))
     };
     (model $name:ident $call:ident [op $op:ident] $($rest:tt)*) => {
-        call::launch($call, || seen(Kind::Operator, arg!(stream $($rest)*)), || names::from_text($op))
+        call::launch($call, || intercepted(Kind::Operator, arg!(stream $($rest)*)), || names::from_text($op))
     };
     (@model aclmdlExecuteV2 $call:ident $stream:ident) => {
         call::wait($call, || Wait { stream: Some($stream), ..Wait::new("model") })
     };
     (@model $name:ident $call:ident $stream:ident) => {
-        call::launch($call, || seen(Kind::Model, $stream), || Name::Unknown)
+        call::launch($call, || intercepted(Kind::Model, $stream), || Name::Unknown)
     };
 
     (copy aclrtMemcpy $($rest:tt)*) => { observed!(@blocking aclrtMemcpy $($rest)*) };
@@ -144,9 +144,9 @@ macro_rules! observed {
     (copy $name:ident $call:ident $($arg:tt)*) => {
         call::launch(
             $call,
-            || Seen {
+            || InterceptedLaunch {
                 bytes: observed!(@copied $name $($arg)*),
-                ..seen(Kind::Memcpy, arg!(stream $($arg)*))
+                ..intercepted(Kind::Memcpy, arg!(stream $($arg)*))
             },
             || Name::Unknown,
         )
@@ -162,9 +162,9 @@ macro_rules! observed {
     (collective $name:ident $call:ident $($arg:tt)*) => {
         call::launch(
             $call,
-            || Seen {
+            || InterceptedLaunch {
                 bytes: observed!(@bytes $name $($arg)*),
-                ..seen(Kind::Collective, arg!(stream $($arg)*))
+                ..intercepted(Kind::Collective, arg!(stream $($arg)*))
             },
             || Name::Unknown,
         )

@@ -7,9 +7,9 @@ use sa_recorder::{Level, Recorder, SpanGuard};
 use serving_shim::runtime::Graph;
 
 pub(crate) use serving_shim::hooks::{
-    Seen, active, answers_differ, before_context_destroyed, before_finalize, before_reset,
-    capture_begin, capture_end, context_destroyed, graph_destroyed, own_call, profiler_started,
-    profiler_stopped, stream_destroyed, update_begin, update_end,
+    InterceptedLaunch, active, answers_differ, before_context_destroyed, before_finalize,
+    before_reset, capture_begin, capture_end, context_destroyed, graph_destroyed, own_call,
+    profiler_started, profiler_stopped, stream_destroyed, update_begin, update_end,
 };
 pub(crate) use serving_shim::{Kind, Launch};
 
@@ -28,8 +28,8 @@ pub(crate) fn is_configured() -> bool {
 }
 
 /// Describes work by its kind and stream, without grid and bytes.
-pub(crate) const fn seen(kind: Kind, stream: *mut c_void) -> Seen {
-    Seen {
+pub(crate) const fn intercepted(kind: Kind, stream: *mut c_void) -> InterceptedLaunch {
+    InterceptedLaunch {
         kind,
         stream,
         grid: 0,
@@ -45,10 +45,10 @@ pub(crate) fn replay(graph: *mut c_void) -> Kind {
 /// Begins a launch by the function `api`, whose name is used for work without a name. `name` is called only if the launch is recorded.
 pub(crate) fn launch<'a>(
     api: &'static str,
-    seen: &Seen,
+    intercepted: &InterceptedLaunch,
     name: impl FnOnce() -> Name<'a>,
 ) -> Option<Launch> {
-    serving_shim::hooks::launch(seen, || match name() {
+    serving_shim::hooks::launch(intercepted, || match name() {
         Name::Kernel(name) => kernel(name),
         Name::Asked(name) => kernel(&name),
         Name::Text(text) => text.to_string_lossy().into_owned().into(),

@@ -184,7 +184,7 @@ impl Ground {
     }
 
     /// Returns the merged trace and removes the run directory.
-    pub fn take_trace(&self) -> Trace {
+    pub fn merge_and_clear(&self) -> Trace {
         let trace = self.trace();
         std::fs::remove_dir_all(self.run()).unwrap();
         trace

@@ -1,7 +1,7 @@
 //! Mends an event: removes or replaces the members and values that viewers refuse.
 
 use super::{Repair, mended_with};
-use crate::json::{Members, object_of};
+use crate::json::{Members, build_object};
 use crate::member::{
     Fault, brings_arrow, fault, is_counter_value, is_id, is_infinite, parse_phase,
 };
@@ -44,7 +44,7 @@ pub fn mended_event(
             repairs.extend(repair);
             Some((key, value?))
         });
-    let out = object_of(kept);
+    let out = build_object(kept);
     (!repairs.is_empty()).then_some((out, repairs))
 }
 
@@ -106,12 +106,12 @@ fn counter_change(args: &[u8]) -> Change<'_> {
     }
     let values = Members::new(args).filter(is_good);
     let values = values.map(|(key, value)| (key, value.into()));
-    Change::Replace(object_of(values).into(), Repair::Counter)
+    Change::Replace(build_object(values).into(), Repair::Counter)
 }
 
 /// Replaces numbers that are too large for a double with `null`.
 fn finite(args: &[u8]) -> Vec<u8> {
-    object_of(
+    build_object(
         Members::new(args).map(|(key, value)| match is_infinite(value) {
             true => (key, b"null"[..].into()),
             false => (key, value.into()),

@@ -133,7 +133,7 @@ impl<'a> LabelNotes<'a> {
         // Names of traces may contain commas.
         let (mut trace, mut sampled, mut is_sampled) = (Vec::new(), Vec::new(), false);
         let mut pid = None;
-        for part in parts(labels).filter(|part| !is_of_recording(part)) {
+        for part in parts(labels).filter(|part| !lacks_counterpart(part)) {
             if let Some(noted) = part.strip_prefix(PID) {
                 is_sampled = false;
                 pid = pid.or(Some(noted));
@@ -163,7 +163,7 @@ impl<'a> LabelNotes<'a> {
 }
 
 /// Returns true for a label about the recording of a process: how it ended, that its ring was in memory, or how uncertain its clock is.
-fn is_of_recording(part: &str) -> bool {
+fn lacks_counterpart(part: &str) -> bool {
     let is_killed = |how: &str| how.is_empty() || ENDS.iter().any(|end| how.starts_with(end));
     let is_clock = part.starts_with(CLOCK) && part.contains(CLOCK_ERROR);
     part == RING || is_clock || part.strip_prefix(KILLED).is_some_and(is_killed)

@@ -295,7 +295,7 @@ impl Follower {
                 match file.place.status() {
                     Ok(status) => listing.files.push(Listed {
                         place: file.place,
-                        id: FileId::of_status(&status),
+                        id: FileId::from_stat(&status),
                         len: u64::try_from(status.st_size).unwrap_or(0),
                     }),
                     Err(error) => listing.is_whole &= is_gone(&error),

@@ -78,7 +78,7 @@ mod tests {
     fn a_byte_anywhere_changes_the_sum_and_appending_does_not() {
         let named = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(named.path(), vec![b'a'; 10 << 20]).unwrap();
-        let content = Content::of_others(File::open(named.path()).unwrap()).unwrap();
+        let content = Content::open_watched(File::open(named.path()).unwrap()).unwrap();
         let before = ContentSum::hash_all(&content);
         let file = File::options().write(true).open(named.path()).unwrap();
         file.write_all_at(b"more", 10 << 20).unwrap();

@@ -9,7 +9,7 @@ use crate::device::category::TrackCategories;
 use crate::event::damage::Kind;
 use crate::event::json::{Fields, scan_object_at_front, string_end};
 use crate::event::line::{ADDED, Event, event, is_left_out};
-use crate::event::mend::{Repair, hides_name, json_text, mended_event, name_edits};
+use crate::event::mend::{Repair, has_invisible_name, json_text, mended_event, name_edits};
 use memchr::{memchr2, memmem};
 use sa_format::{MAX_LINE_BYTES, Phase};
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ pub(super) fn write_line(
     }
     out.push(b'\n');
     Ok(Some(WrittenEvent {
-        had_hidden: hides_name(&event),
+        had_hidden: has_invisible_name(&event),
         time: (!event.is_metadata()).then_some((event.ts_ns, event.ts_ns + event.dur_ns)),
         texts: [(event.pid, fields.pid), (event.tid, fields.tid)]
             .map(|(id, span)| text_id(id, span.of(text))),
@@ -119,7 +119,7 @@ fn edits(event: &Event<'_>) -> Edits {
     if event.phase.has_id() {
         edits.extend(scoped_id(event));
     }
-    if hides_name(event) {
+    if has_invisible_name(event) {
         edits.extend(name_edits(event.line, &event.fields, true));
     }
     edits.sort_by_key(|(range, _)| range.start);

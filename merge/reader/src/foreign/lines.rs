@@ -5,7 +5,7 @@ use super::event::write_line;
 use crate::device::category::TrackCategories;
 use crate::event::damage::{Kind, Places};
 use crate::event::era::{Days, Era};
-use crate::event::json::{Fields, Members, object_of, scan_object_at_front};
+use crate::event::json::{Fields, Members, build_object, scan_object_at_front};
 use crate::event::mend::{Repair, Repairs};
 use memchr::memmem::Finder;
 use std::collections::{BTreeMap, BTreeSet};
@@ -229,5 +229,7 @@ pub(super) fn without_cpu_times(text: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let members = Members::new(text).filter(|(key, _)| !is_cpu_time(key));
-    Some(object_of(members.map(|(key, value)| (key, value.into()))))
+    Some(build_object(
+        members.map(|(key, value)| (key, value.into())),
+    ))
 }

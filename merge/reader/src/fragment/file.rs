@@ -63,7 +63,7 @@ impl Fragment {
         let file = place.open_regular(input.named)?;
         let metadata = file.metadata()?;
         let access = Access::from_file(&metadata, place.folder().access());
-        let content = Content::of_others(file)?;
+        let content = Content::open_watched(file)?;
         let (path, id) = (place.path().to_owned(), FileId::from_metadata(&metadata));
         Ok(Fragment {
             folder: Some(place.folder().clone()),
@@ -101,7 +101,7 @@ impl Fragment {
             .place()
             .and_then(|place| place.status().ok())
             .as_ref()
-            .map(FileStatus::of_stat);
+            .map(FileStatus::from_stat);
         self.content.is_cut() || self.watch.may_have_changed(status)
     }
 
@@ -165,7 +165,7 @@ pub(crate) fn header_at(place: &Place, follow: bool) -> Option<FragmentHeader> {
 /// Returns where the ring of a fragment is: `<stem>.ring`, without a segment number.
 pub fn ring_place(fragment: &Place) -> Option<Place> {
     let (stem, _) = stem_and_segment(fragment.name().to_str()?)?;
-    Some(fragment.beside(ring_name(stem)))
+    Some(fragment.sibling(ring_name(stem)))
 }
 
 impl RingBytes for File {
@@ -225,7 +225,7 @@ impl FileWatch {
 
     /// Returns true if the file was truncated or rewritten since it was opened. A deleted file counts as unchanged, because the opened one is still complete.
     pub(crate) fn was_rewritten(&self, place: &Place) -> bool {
-        let now = place.status().ok().as_ref().map(FileStatus::of_stat);
+        let now = place.status().ok().as_ref().map(FileStatus::from_stat);
         let both = now.zip(self.status);
         both.is_some_and(|(now, then)| now.was_rewritten_since(&then))
     }

@@ -123,7 +123,7 @@ impl Opened {
 pub fn by_stem(files: &[Input]) -> BTreeMap<Place, Vec<Input>> {
     let mut groups: BTreeMap<Place, Vec<Input>> = BTreeMap::new();
     for file in files {
-        let first_place = |(stem, _): (&str, u32)| file.place.beside(segment_name(stem, 0));
+        let first_place = |(stem, _): (&str, u32)| file.place.sibling(segment_name(stem, 0));
         let stem = stem_and_number(&file.place)
             .map(first_place)
             .unwrap_or_else(|| file.place.clone());
@@ -232,7 +232,7 @@ fn newest_segment(files: &[Input]) -> Option<u32> {
 fn next_segment(stem: &Place, files: &[Input]) -> Option<Place> {
     let (stem_name, _) = stem_and_number(stem)?;
     let next = newest_segment(files)?.checked_add(1)?;
-    Some(stem.beside(segment_name(stem_name, next)))
+    Some(stem.sibling(segment_name(stem_name, next)))
 }
 
 /// Lists the segments that exist now.

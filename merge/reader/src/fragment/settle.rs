@@ -126,7 +126,7 @@ fn append(fragment: &Fragment, blocks: &[Vec<u8>]) -> io::Result<()> {
     let _ = file.try_lock();
     let (status, read) = (fstat(&file)?, fragment.content.bytes());
     let is_as_long = u64::try_from(status.st_size) == Ok(read.len() as u64);
-    let is_as_read = is_as_long && FileId::of_status(&status) == fragment.id;
+    let is_as_read = is_as_long && FileId::from_stat(&status) == fragment.id;
     if !is_ours(&status) || !is_as_read {
         return Err(io::Error::other("not the fragment as it was read"));
     }
@@ -147,7 +147,7 @@ fn is_ours(status: &Stat) -> bool {
 /// Returns true if the ring's location still contains the file that was read.
 fn is_unchanged(place: &Place, id: FileId) -> bool {
     let status = place.status();
-    status.is_ok_and(|status| is_ours(&status) && FileId::of_status(&status) == id)
+    status.is_ok_and(|status| is_ours(&status) && FileId::from_stat(&status) == id)
 }
 
 #[cfg(test)]
@@ -191,7 +191,7 @@ mod tests {
         };
         let place = Place::named(&path).unwrap();
         let fragment = Fragment::open(&Input::in_directory(place.clone())).unwrap();
-        let ring_place = place.beside(ring_path.file_name().unwrap());
+        let ring_place = place.sibling(ring_path.file_name().unwrap());
         let ring = RingFile::Read(ring, id);
         Recording::new(vec![fragment], Some(ring_place), Some(ring), true)
     }

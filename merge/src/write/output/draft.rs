@@ -134,7 +134,7 @@ fn create_next_to<T>(
     let first = RandomState::new().hash_one(std::process::id());
     for number in 0..TRIES {
         let number = first.wrapping_add(number) & 0xff_ffff;
-        let other = place.beside(format!("{name}.{number:06x}.tmp"));
+        let other = place.sibling(format!("{name}.{number:06x}.tmp"));
         match create(&other) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             created => {

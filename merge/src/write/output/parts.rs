@@ -51,7 +51,7 @@ pub(crate) fn part_places(
         .collect();
     Ok(PartPlaces {
         others: affixes.others(&names),
-        own: names.iter().map(|name| whole.beside(name)).collect(),
+        own: names.iter().map(|name| whole.sibling(name)).collect(),
     })
 }
 

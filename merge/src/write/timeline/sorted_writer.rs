@@ -4,7 +4,7 @@ use super::order::{OrderedEvent, TimeOrder, index};
 use crate::event::line::{Event, parse, parse_again, parse_canonical};
 use crate::event::patch::Target;
 use crate::event::prefix_cache::PrefixCache;
-use crate::event::whole::as_whole;
+use crate::event::whole::with_complete_span;
 use crate::fragment::file::Fragment;
 use crate::link::{Linker, Lookup};
 use crate::pass::chunk::Chunk;
@@ -153,7 +153,7 @@ impl<'a, 'l> SortedWriter<'a, 'l> {
             write(&shown, line.target, line.shift_ns, out);
         };
         match entry.is_whole() {
-            true => as_whole(&event, end_args, write_event),
+            true => with_complete_span(&event, end_args, write_event),
             false => write_event(&event),
         }
         if let Some(linker) = self.linker.as_mut().filter(|_| is_linked) {

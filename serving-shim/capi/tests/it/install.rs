@@ -77,7 +77,7 @@ impl Installed {
 fn trace_of_closing(ground: &Ground, library: &Path, function: &str) -> Trace {
     let program = ground.program("closing", &["closing.c"], &C);
     success(ground.recorded(program).arg(library).arg(function));
-    let trace = ground.take_trace();
+    let trace = ground.merge_and_clear();
     assert_eq!(trace.with("ph", "X").len(), 1000);
     trace
 }

@@ -60,7 +60,7 @@ impl Vendor {
     /// Opens the library. The error is the reason for a failure.
     pub(super) fn load(simulated: bool) -> Result<Vendor, String> {
         let library = match simulated {
-            true => Library::open_simulator().and_then(|own| own.simulator_face("libmspti.so")),
+            true => Library::open_simulator().and_then(|own| own.open_simulator_as("libmspti.so")),
             false => Library::open(&Candidates::mspti()),
         };
         let library = library.map_err(|error| error.to_string())?;

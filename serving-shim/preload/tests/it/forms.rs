@@ -68,7 +68,7 @@ fn calls_in_every_form_are_passed_through_and_recorded() {
         let said = ground.unchanged(ground.path(program), &arguments);
         let real = said.matches("  real ").count();
         assert_eq!(real, 97 * ROUNDS, "{form}: each is called once in a round");
-        assert_recorded(&ground.take_trace());
+        assert_recorded(&ground.merge_and_clear());
     }
     assert_sampled(&ground);
 }

@@ -51,7 +51,7 @@ fn without_a_library_calls_fail_as_not_supported_and_annotations_work_alone() {
     assert_eq!((preloaded.code, preloaded.stdout), (42, expected));
     let expected = format!("{before}ids 1, domain 1\n");
     assert_eq!(run(&ground, None, &[]).stdout, expected);
-    let trace = ground.take_trace();
+    let trace = ground.merge_and_clear();
     assert_eq!(trace.recorded().count(), 4, "{:?}", trace.counts());
     assert!(trace.named("sa_reach").is_empty());
     assert_eq!(trace.only("within")["args"]["domain"], "comm");
@@ -72,7 +72,11 @@ fn without_a_library_calls_fail_as_not_supported_and_annotations_work_alone() {
         let library = ground.text(name);
         let ended = run(&ground, Some(&library), &[("FAKE_QUIET", "1")]);
         assert_eq!(ended.stdout, format!("{expected}{loaded}"), "{name}");
-        assert_eq!(ground.take_trace().count("aclrtLaunchKernel"), 1, "{name}");
+        assert_eq!(
+            ground.merge_and_clear().count("aclrtLaunchKernel"),
+            1,
+            "{name}"
+        );
     }
 }
 
@@ -90,7 +94,7 @@ fn a_library_that_nobody_has_loaded_is_loaded_by_the_first_call() {
         let ended = run(&ground, None, &variables);
         let expected = called(codes, 2, "after the calls");
         assert!(ended.stdout.contains(&expected), "{ended:?}");
-        assert_eq!(ground.take_trace().count("aclrtSynchronizeDevice"), 2);
+        assert_eq!(ground.merge_and_clear().count("aclrtSynchronizeDevice"), 2);
     }
 }
 

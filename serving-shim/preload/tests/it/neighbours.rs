@@ -29,7 +29,7 @@ fn get_along(ground: &Ground, alone: &[&Path], other: &Path) -> Ended {
     assert_eq!(plain.code, 42, "{plain:?}");
     for order in [[&ours, other], [other, &ours]] {
         assert_eq!(below(ground, "direct", &order), plain, "{order:?}");
-        let trace = ground.take_trace();
+        let trace = ground.merge_and_clear();
         assert_eq!(trace.count("aclrtSynchronizeDevice"), 5, "{order:?}");
         assert_eq!(trace.count("Asked"), 16, "{order:?}");
     }

@@ -61,7 +61,7 @@ fn a_worker_computes_the_same_and_is_timed_once_however_it_calls() {
         let mut command = ground.timed(ground.path(program));
         command.args(arguments).envs(variables.iter().copied());
         assert_said(&end(&mut command), RESULTS);
-        ground.take_trace()
+        ground.merge_and_clear()
     };
     let trace = timed("worker", &["seen"], &[]);
     assert_timed(&trace);

@@ -104,7 +104,7 @@ pub(crate) fn switched(count: u64) {
         session.launch("matmul", 0, 1_000_001, &[]);
     });
     let library = Library::open_simulator().expect("the simulator");
-    let library = library.simulator_face("libmspti.so").expect("MSPTI");
+    let library = library.open_simulator_as("libmspti.so").expect("MSPTI");
     let mspti = Mspti::load(&library);
     for part in 0..3 {
         match part {
