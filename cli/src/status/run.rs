@@ -171,7 +171,9 @@ impl Process {
             events: contents.events,
             bytes: contents.bytes,
             lost: contents.lost,
-            not_visible: contents.reach.map_or_else(Vec::new, |reach| reach.words()),
+            not_visible: contents
+                .visibility
+                .map_or_else(Vec::new, |visibility| visibility.sentences()),
         })
     }
 

@@ -51,7 +51,7 @@ impl<'a, 'f> Events<'a, 'f> {
                 text,
                 offset,
                 fields,
-                phase: parse_phase(fields.ph.of(text)).and_then(Phase::from_byte),
+                phase: parse_phase(fields.ph.slice(text)).and_then(Phase::from_byte),
             })?;
         } else if text.starts_with(b"{") {
             self.findings.add(Rule::NestedJson, offset);
@@ -85,7 +85,7 @@ impl<'a, 'f> Events<'a, 'f> {
     ) -> io::Result<()> {
         let (text, fields) = (event.text, &event.fields);
         let (is_async, is_flow) = (phase.is_async(), phase.is_flow());
-        let ids = [fields.pid, fields.tid].map(|id| thread_id(id.of(text)));
+        let ids = [fields.pid, fields.tid].map(|id| thread_id(id.slice(text)));
         let needed = if is_async || phase == Phase::Counter {
             1
         } else {
@@ -106,7 +106,7 @@ impl<'a, 'f> Events<'a, 'f> {
         };
         let item = |track, kind| Item::new(track, ts, kind, event.offset);
         if let Some(kind) = event.kind(phase) {
-            let hashes = [fields.name, fields.cat].map(|field| text_hash(field.of(text)));
+            let hashes = [fields.name, fields.cat].map(|field| text_hash(field.slice(text)));
             self.timeline.add(item(track, kind).with(dur, hashes))?;
         }
         let Some(arrow) = arrow else { return Ok(()) };
@@ -135,7 +135,7 @@ impl Event<'_> {
         if fields.repeated && breaks_import(pids.map(|(_, value)| value)) {
             findings.add(Rule::PidTwice, self.offset);
         }
-        let name = fields.name.of(text);
+        let name = fields.name.slice(text);
         for (key, value) in Members::new(text) {
             let rule = match fault(self.phase, name, key, value) {
                 Some(Fault::Number | Fault::ArgsNumber) => Rule::BadNumber,
@@ -151,7 +151,7 @@ impl Event<'_> {
 
     /// Returns time and duration in ns, or `None` if one is not a number, which [`Event::check_members`] reports.
     fn times(&self) -> Result<Option<(i64, i64)>, Rule> {
-        let times = [self.fields.ts, self.fields.dur].map(|time| time.of(self.text));
+        let times = [self.fields.ts, self.fields.dur].map(|time| time.slice(self.text));
         // Only complete spans need a duration.
         let times = &times[..1 + usize::from(self.phase == Some(Phase::Complete))];
         if times.contains(&&b""[..]) {

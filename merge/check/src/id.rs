@@ -41,8 +41,8 @@ pub(crate) fn thread_track(pid: u64, tid: u64) -> u64 {
 
 /// Returns the key of the arrow to which `s`, `t` or `f` belongs, or `None` without a valid id.
 pub(crate) fn arrow(text: &[u8], fields: &Fields) -> Option<u64> {
-    let id = flow_id(member_value(fields.id.of(text)))?;
-    let [category, name] = [fields.cat, fields.name].map(|field| text_hash(field.of(text)));
+    let id = flow_id(member_value(fields.id.slice(text)))?;
+    let [category, name] = [fields.cat, fields.name].map(|field| text_hash(field.slice(text)));
     Some(key(TrackKind::Arrow, [id, category, name]))
 }
 
@@ -62,10 +62,10 @@ fn flow_id(value: &[u8]) -> Option<u64> {
 /// Returns the key of the track of an async event, or `None` without a valid id. An `id` has priority over the `global` one in `id2`. A `local` one is scoped to
 /// its process.
 pub(crate) fn async_track(text: &[u8], fields: &Fields, pid: u64) -> Option<u64> {
-    let id2 = member_value(fields.id2.of(text));
-    let category = text_hash(fields.cat.of(text));
+    let id2 = member_value(fields.id2.slice(text));
+    let category = text_hash(fields.cat.slice(text));
     let unscoped = [
-        async_id(member_value(fields.id.of(text))),
+        async_id(member_value(fields.id.slice(text))),
         async_id(member(id2, b"global")),
     ];
     if let Some(id) = unscoped.into_iter().flatten().next() {

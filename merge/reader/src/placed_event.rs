@@ -28,7 +28,7 @@ pub struct PlacedEvent<'a> {
     /// Number of its thread in `TraceEvents::threads`.
     pub thread: usize,
     /// 0 on the thread's own track. Spans that overlap others of the thread are on additional tracks, numbered from 1.
-    pub row: usize,
+    pub track: usize,
     /// Start, in ns from the start of the trace; 0 for metadata.
     pub ts_ns: i64,
     /// Its duration in ns; 0 for all phases except `X`.
@@ -47,7 +47,7 @@ pub struct ThreadTrack {
     /// Number of the thread.
     pub thread: u32,
     /// 0 for the thread's own track, otherwise the number of an additional track.
-    pub row: u32,
+    pub track: u32,
     /// Scope of its flow ids.
     pub ordinal: u64,
 }
@@ -59,7 +59,7 @@ impl<'a> PlacedEvent<'a> {
         PlacedEvent {
             phase: event.phase,
             thread: place.thread as usize,
-            row: place.row as usize,
+            track: place.track as usize,
             ts_ns: if event.is_metadata() { 0 } else { ts_ns },
             dur_ns: event.dur_ns,
             other_ns: None,
@@ -153,7 +153,7 @@ impl<'a> PlacedEvent<'a> {
             What::Args => (fields.args, &ARGS),
         };
         if known.is_some() {
-            return known.of(self.event.line);
+            return known.slice(self.event.line);
         }
         match in_order()[what as usize] {
             [] => self.member(start),
@@ -246,7 +246,7 @@ pub struct TraceThread {
     /// True for a lane of async work or a track, such as a stream of a device.
     pub is_lane: bool,
     /// Output ids of the additional tracks for its overlapping spans.
-    pub rows: Vec<u32>,
+    pub overlap_tracks: Vec<u32>,
 }
 
 impl TraceThread {

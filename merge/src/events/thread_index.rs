@@ -36,7 +36,7 @@ impl ThreadIndex {
             let ordinal = target.ordinal;
             Some(ThreadTrack {
                 thread,
-                row: lane,
+                track: lane,
                 ordinal,
             })
         };
@@ -77,7 +77,7 @@ fn trace_thread(number: usize, process: &Process, key: ThreadKey, thread: &Threa
         tid: thread.output_tid,
         is_main: thread.is_main,
         is_lane: matches!(key, ThreadKey::Lane(..)) || !is_recorded && has_lane_name(),
-        rows: thread.lane_tids.clone(),
+        overlap_tracks: thread.lane_tids.clone(),
         name,
     }
 }

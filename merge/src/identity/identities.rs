@@ -180,7 +180,7 @@ fn add_recording(
             let index = member.summary.hints.thread_order.get(&(pid, tid));
             thread.sort_index = index.copied().or(thread.sort_index);
             thread.id_text = foreign.texts.get(&tid).cloned();
-            if let Some(categories) = foreign.rows.get(&(pid, tid)) {
+            if let Some(categories) = foreign.track_categories.get(&(pid, tid)) {
                 thread.categories.add(*categories);
             }
         }

@@ -24,7 +24,7 @@ pub struct Addition {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddedSpan {
     /// Name of the track.
-    pub row: String,
+    pub track: String,
     /// Name of the span.
     pub name: String,
     /// Start, in ns from the start of the trace.
@@ -53,7 +53,7 @@ impl Addition {
             metadata(1, "process_sort_index", &json!({ "sort_index": -1 })),
         ];
         for (tid, span) in (1..).zip(&self.spans) {
-            lines.push(metadata(tid, "thread_name", &json!({ "name": span.row })));
+            lines.push(metadata(tid, "thread_name", &json!({ "name": span.track })));
             lines.push(metadata(
                 tid,
                 "thread_sort_index",

@@ -51,7 +51,7 @@ fn with_ring(pid: u32) -> (Fragment, Ring) {
     let line = |number: u64| on.span(1_000_000 + number, 5, &format!("{pid}/{number}"), "");
     let mut fragment = process.fragment();
     let from = fragment.block(1, 0, &stream(&[line(0)]));
-    let mut ring = Ring::of(&process);
+    let mut ring = Ring::new(&process);
     let site = ring.site("step", "worker");
     let open = Open {
         site,

@@ -25,7 +25,7 @@ pub(crate) fn flushed(names: &[&str]) -> (Fragment, u64) {
 
 /// Returns a ring with the spans `names` from position `from` on in slot 1; slot 0 is empty.
 pub(crate) fn ring(from: u64, names: &[&str]) -> Ring {
-    let mut ring = Ring::of(&Process::with_ring(PID));
+    let mut ring = Ring::new(&Process::with_ring(PID));
     ring.slots = vec![
         Slot::default(),
         Slot {

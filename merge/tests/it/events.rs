@@ -86,9 +86,9 @@ fn event_texts(events: &TraceEvents<'_>) -> Result<Vec<EventText>, Error> {
 fn event_text(events: &TraceEvents<'_>, event: &PlacedEvent<'_>) -> EventText {
     let thread = &events.threads()[event.thread];
     let process = &events.processes()[thread.process];
-    let tid = match event.row {
+    let tid = match event.track {
         0 => thread.tid,
-        row => thread.rows[row - 1],
+        track => thread.overlap_tracks[track - 1],
     };
     let args: Value = serde_json::from_slice(event.args()).unwrap_or_default();
     for (key, value) in args.as_object().into_iter().flatten() {
@@ -307,7 +307,7 @@ fn tracks_that_a_consumer_adds_are_not_read_again() {
         Addition {
             process: "findings".to_owned(),
             spans: vec![AddedSpan {
-                row: "finding".to_owned(),
+                track: "finding".to_owned(),
                 name: "a \"queue\"".to_owned(),
                 from_ns: 1_500,
                 dur_ns: 2_000,

@@ -300,7 +300,7 @@ impl Recorder<'_> {
         }
         if end == End::Ring {
             self.event(at_ns, 100);
-            let mut ring = Ring::of(&self.process);
+            let mut ring = Ring::new(&self.process);
             for slot in &mut self.slots {
                 ring.slots.push(Slot {
                     tid: slot.tid,

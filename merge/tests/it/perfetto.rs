@@ -117,7 +117,7 @@ pub(crate) fn hostile_run() -> RunDir {
             open: vec![Open::named(ts(2000), "killed here")],
             ..Slot::flushed(pid, from)
         };
-        Ring::of_thread(&process, slot).write_here(&dir.fragments());
+        Ring::with_thread(&process, slot).write_here(&dir.fragments());
     }
     dir
 }
@@ -142,7 +142,7 @@ fn long_run() -> RunDir {
         open: vec![Open::named(seconds(1), "killed here")],
         ..Slot::flushed(70, from)
     };
-    Ring::of_thread(&process, slot).write_here(&dir.fragments());
+    Ring::with_thread(&process, slot).write_here(&dir.fragments());
     dir
 }
 

@@ -128,7 +128,7 @@ pub(crate) fn write_own(rng: &mut Rng, folder: &Path, pid: u32, whole: bool) {
     let mut fragment = process.fragment();
     let header = fragment.bytes.len();
     fragment.line(&process.anchor(5_000_000_000));
-    let mut ring = Ring::of(&process);
+    let mut ring = Ring::new(&process);
     let site = ring.site("WorkerProcess.execute_step", "worker");
     let mut maker = EventMaker {
         rng,

@@ -87,7 +87,7 @@ fn a_kill_within_the_first_lines_of_a_segment_removes_nothing() {
             let dir = run([3, 4, 5]);
             dir.put(&format!("{PID}.s6"), &whole.as_bytes()[..end]);
             if end > header.len() {
-                let ring = Ring::of_thread(&Process::new(PID), Slot::flushed(0, position(60)));
+                let ring = Ring::with_thread(&Process::new(PID), Slot::flushed(0, position(60)));
                 ring.write_here(&dir.fragments());
             }
             dir

@@ -46,7 +46,7 @@ pub(crate) fn killed_in(this_boot: bool, this_namespace: bool) -> RunDir {
         open: vec![Open::named(3_000_000, "open")],
         ..Slot::flushed(PID, next)
     };
-    let mut ring = Ring::of_thread(&process, slot);
+    let mut ring = Ring::with_thread(&process, slot);
     ring.slots[0] = Slot::flushed(0, zero);
     ring.write_here(&dir.fragments());
     dir
@@ -109,7 +109,7 @@ fn a_live_process_is_not_settled() {
 fn record_more(dir: &RunDir) {
     let path = dir.fragments().join(format!("trace.{PID}.ring"));
     let mut bytes = std::fs::read(&path).unwrap();
-    let at = Ring::of(&Process::with_ring(PID)).slot_offset(1);
+    let at = Ring::new(&Process::with_ring(PID)).slot_offset(1);
     let state = u64::from_ne_bytes(*bytes[at..].first_chunk().unwrap());
     let head = usize::try_from(state >> 16).unwrap();
     let on = Process::new(PID).main_thread();

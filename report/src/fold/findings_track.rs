@@ -80,7 +80,7 @@ pub(crate) fn findings_track(report: &RunReport, times: &TraceTimes) -> (TraceVi
             dur_ns: serving.to_ns.saturating_sub(serving.from_ns),
         });
         AddedSpan {
-            row: track.to_owned(),
+            track: track.to_owned(),
             name: name.to_owned(),
             from_ns: times.trace_ns(place.from_ns),
             dur_ns: place.dur_ns,

@@ -34,7 +34,7 @@ pub(crate) fn track_id(event: &PlacedEvent<'_>, process: usize) -> u64 {
             let seed = event.id().unwrap_or(0) ^ (process as u64).rotate_left(32);
             xxh3_64_with_seed(event.category().as_bytes(), seed) | ASYNC
         }
-        _ => (event.thread as u64) << BITS | event.row as u64,
+        _ => (event.thread as u64) << BITS | event.track as u64,
     }
 }
 

@@ -199,7 +199,7 @@ impl HostContext<'_> {
             Cell::Long(recorded.events.cast_signed()),
             Cell::Long(recorded.open_spans.cast_signed()),
             recorded.end.into(),
-            recorded.exit.as_ref().map(Exit::words).into(),
+            recorded.exit.as_ref().map(Exit::text).into(),
             recorded.last_ns.into(),
             uncertainty_ns.map(u64::cast_signed).into(),
         ]

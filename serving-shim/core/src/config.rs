@@ -85,7 +85,7 @@ impl Config {
 mod tests {
     use super::*;
 
-    fn of(device: &str, sample: &str) -> (Choice, bool, u32, usize) {
+    fn settings(device: &str, sample: &str) -> (Choice, bool, u32, usize) {
         let config = Config::from_lookup(|name| match name {
             DEVICE => Some(device.into()),
             SAMPLE => Some(sample.into()),
@@ -97,15 +97,15 @@ mod tests {
 
     #[test]
     fn values_are_trimmed_and_unknown_ones_are_reported() {
-        assert_eq!(of("", ""), (Choice::Vendor, false, 64, 0));
-        assert_eq!(of(" SIM ", "1"), (Choice::Sim, false, 1, 0));
-        assert_eq!(of("off", "1000"), (Choice::Off, false, 1000, 0));
-        assert_eq!(of("npu", "0"), (Choice::Vendor, false, 64, 2));
-        assert_eq!(of("ascend", "-1"), (Choice::Vendor, false, 64, 1));
-        assert_eq!(of("mspti", ""), (Choice::Vendor, true, 64, 0));
-        assert_eq!(of("sim, MSPTI", ""), (Choice::Sim, true, 64, 0));
-        assert_eq!(of(" ,sim, ,", ""), (Choice::Sim, false, 64, 0));
-        assert_eq!(of("sim,cupti", ""), (Choice::Sim, false, 64, 1));
+        assert_eq!(settings("", ""), (Choice::Vendor, false, 64, 0));
+        assert_eq!(settings(" SIM ", "1"), (Choice::Sim, false, 1, 0));
+        assert_eq!(settings("off", "1000"), (Choice::Off, false, 1000, 0));
+        assert_eq!(settings("npu", "0"), (Choice::Vendor, false, 64, 2));
+        assert_eq!(settings("ascend", "-1"), (Choice::Vendor, false, 64, 1));
+        assert_eq!(settings("mspti", ""), (Choice::Vendor, true, 64, 0));
+        assert_eq!(settings("sim, MSPTI", ""), (Choice::Sim, true, 64, 0));
+        assert_eq!(settings(" ,sim, ,", ""), (Choice::Sim, false, 64, 0));
+        assert_eq!(settings("sim,cupti", ""), (Choice::Sim, false, 64, 1));
     }
 
     #[test]

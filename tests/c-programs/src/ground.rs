@@ -180,7 +180,7 @@ impl Ground {
 
     /// Returns the merged trace of the run directory, which must not have lost events.
     pub fn trace(&self) -> Trace {
-        Trace::of(&self.run())
+        Trace::merge(&self.run())
     }
 
     /// Returns the merged trace and removes the run directory.

@@ -19,7 +19,7 @@ pub struct Trace {
 
 impl Trace {
     /// Merges a run directory and asserts that no events were lost.
-    pub fn of(directory: &Path) -> Trace {
+    pub fn merge(directory: &Path) -> Trace {
         let trace = Trace::with_losses(directory);
         assert_eq!(trace.lost(), 0);
         trace

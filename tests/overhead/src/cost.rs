@@ -104,9 +104,9 @@ impl Case {
     fn turn(&mut self, effort: Effort) -> Result<(), String> {
         for (rounds, threads) in self.rounds.iter_mut().zip(THREADS) {
             let events = match (self.subject, self.kind.writes()) {
-                (_, false) => effort.of(1_000_000, 200_000, 20_000),
-                (Subject::Ours, true) => effort.of(40_000, 20_000, 400),
-                _ => effort.of(10_000, 5_000, 100),
+                (_, false) => effort.select(1_000_000, 200_000, 20_000),
+                (Subject::Ours, true) => effort.select(40_000, 20_000, 400),
+                _ => effort.select(10_000, 5_000, 100),
             };
             let scratch = scratch()?;
             let words = [
@@ -115,7 +115,7 @@ impl Case {
                 &word(self.kind),
                 &threads.to_string(),
                 &events.to_string(),
-                &effort.of(7, 3, 2).to_string(),
+                &effort.select(7, 3, 2).to_string(),
                 &scratch.path().to_string_lossy(),
             ];
             let subject = match self.kind {

@@ -13,7 +13,7 @@ pub(crate) enum Effort {
 
 impl Effort {
     /// Returns the number that belongs to this effort.
-    pub(crate) fn of(self, full: u64, quick: u64, tiny: u64) -> u64 {
+    pub(crate) fn select(self, full: u64, quick: u64, tiny: u64) -> u64 {
         match self {
             Effort::Full => full,
             Effort::Quick => quick,
@@ -23,6 +23,6 @@ impl Effort {
 
     /// Returns the number of turns of each case, with all other cases in between.
     pub(crate) fn passes(self) -> u64 {
-        self.of(5, 1, 1)
+        self.select(5, 1, 1)
     }
 }

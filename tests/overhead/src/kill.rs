@@ -93,8 +93,8 @@ impl Kills {
 /// Returns the longest life of a victim after its first span: at full speed, which fills the disk, and at a pace.
 pub(crate) fn life_ms(effort: Effort, is_paced: bool) -> u64 {
     match is_paced {
-        false => effort.of(500, 60, 10),
-        true => effort.of(3_000, 300, 20),
+        false => effort.select(500, 60, 10),
+        true => effort.select(3_000, 300, 20),
     }
 }
 

@@ -50,10 +50,10 @@ impl Page {
             0..all / passes + u64::from(pass < all % passes)
         };
         turns("single events", passes).try_for_each(|_| self.cost.pass(effort))?;
-        turns("tails", effort.of(3, 1, 1)).try_for_each(|_| self.tails.pass(effort))?;
-        turns("starts", effort.of(60, 5, 2)).try_for_each(|_| self.starts.pass())?;
+        turns("tails", effort.select(3, 1, 1)).try_for_each(|_| self.tails.pass(effort))?;
+        turns("starts", effort.select(60, 5, 2)).try_for_each(|_| self.starts.pass())?;
         turns("footprint", passes).try_for_each(|_| self.footprint.pass())?;
-        turns("kills", effort.of(12, 2, 1)).try_for_each(|_| self.kills.pass(effort))
+        turns("kills", effort.select(12, 2, 1)).try_for_each(|_| self.kills.pass(effort))
     }
 
     /// Returns the whole page.

@@ -101,7 +101,7 @@ impl Tails {
 impl Case {
     fn turn(&mut self, effort: Effort) -> Result<(), String> {
         let scratch = scratch()?;
-        let events = effort.of(200_000, 25_000, 500).to_string();
+        let events = effort.select(200_000, 25_000, 500).to_string();
         let directory = scratch.path().to_string_lossy();
         let words = ["tail", &word(self.subject), &events, &directory];
         let child = self.subject.child(&words, scratch.path())?;

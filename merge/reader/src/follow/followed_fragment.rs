@@ -242,7 +242,7 @@ impl FollowedFragment {
         let shift_ns = run.clocks.shift_ns(&self.header);
         let place = ThreadTrack {
             thread: u32::try_from(thread).unwrap_or(u32::MAX),
-            row: 0,
+            track: 0,
             ordinal: self.process as u64,
         };
         let segment_events = self.events.entry(self.reading).or_default();

@@ -81,7 +81,7 @@ impl FollowedRun {
             name: None,
             is_main: tid == pid,
             is_lane: tid >= i64::from(LANE_BASE),
-            rows: Vec::new(),
+            overlap_tracks: Vec::new(),
         });
         self.threads.len() - 1
     }

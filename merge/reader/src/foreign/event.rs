@@ -51,7 +51,7 @@ pub(super) fn write_line(
         return write_with_pid(text, out);
     }
     let event = event(text, fields)?;
-    let category = unquoted(fields.cat.of(text));
+    let category = unquoted(fields.cat.slice(text));
     if is_left_out(&event) || category == ADDED.as_bytes() {
         return Ok(None);
     }
@@ -71,7 +71,7 @@ pub(super) fn write_line(
         had_hidden: has_invisible_name(&event),
         time: (!event.is_metadata()).then_some((event.ts_ns, event.ts_ns + event.dur_ns)),
         texts: [(event.pid, fields.pid), (event.tid, fields.tid)]
-            .map(|(id, span)| text_id(id, span.of(text))),
+            .map(|(id, span)| text_id(id, span.slice(text))),
         repairs: BTreeSet::new(),
         row: ((event.pid, event.tid), categories(&event)),
         arrow_end: ArrowEnd::from_event(&event),

@@ -215,8 +215,8 @@ fn finish(draft: TraceDraft<'_>) -> io::Result<(Recording, ForeignReport)> {
     for anchor in &draft.anchors {
         lines.write_generated(anchor.line(0).trim_ascii_end())?;
     }
-    foreign.rows = take(&mut lines.rows);
-    let has_kineto = foreign.rows.values().any(|row| row.is_kineto());
+    foreign.track_categories = take(&mut lines.rows);
+    let has_kineto = foreign.track_categories.values().any(|row| row.is_kineto());
     foreign.is_kineto = has_kineto && !foreign.is_merged;
     foreign.texts = take(&mut lines.texts);
     foreign.places = take(&mut lines.places);

@@ -194,7 +194,7 @@ pub struct ForeignTrace {
     /// Ids that are strings, by the numbers that replace them.
     pub texts: BTreeMap<i64, String>,
     /// Categories of the spans on its tracks, by pid and tid.
-    pub rows: BTreeMap<(i64, i64), TrackCategories>,
+    pub track_categories: BTreeMap<(i64, i64), TrackCategories>,
     /// True if its spans have categories of Kineto. False for merged traces, which may contain traces of several profilers.
     pub is_kineto: bool,
     /// True if a merge wrote it.

@@ -306,7 +306,7 @@ impl<'a> Merge<'a> {
             .flat_map(|recording| &recording.fragments);
         let all = fragments.map(|fragment| fragment.access);
         let access = all.reduce(Access::and).unwrap_or(Access::OWN);
-        run_directory.map_or(access, |folder| access.within(folder.reach()))
+        run_directory.map_or(access, |folder| access.within(folder.access()))
     }
 
     /// Returns the input of the second pass.

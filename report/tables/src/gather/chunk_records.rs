@@ -156,7 +156,7 @@ impl ChunkRecords {
             is_bound: false,
             lane: match is_async(kind) {
                 true => NO_LANE,
-                false => context.lanes.number(event.thread, event.row),
+                false => context.lanes.number(event.thread, event.track),
             },
             name: UNNUMBERED,
             ts_ns: event.ts_ns,

@@ -45,7 +45,9 @@ impl Lanes {
         for (number, thread) in threads.iter().enumerate() {
             let first = u32::try_from(lanes.lanes.len()).unwrap_or(u32::MAX);
             lanes.first.push(first);
-            let tids = [thread.tid].into_iter().chain(thread.rows.iter().copied());
+            let tids = [thread.tid]
+                .into_iter()
+                .chain(thread.overlap_tracks.iter().copied());
             lanes
                 .lanes
                 .extend(tids.zip(0..).map(|(tid, overlapping)| ThreadLane {

@@ -70,7 +70,7 @@ fn malformed_args_in_a_block_with_a_checksum_are_ignored() {
     fragment.block(1, 0, &stream(&lines));
     fragment.line(&process.anchor(9_000_000));
     fragment.write(folder.path(), "trace.41.jsonl");
-    let tables = Tables::of(&[folder.path().to_owned()]);
+    let tables = Tables::write(&[folder.path().to_owned()]);
     assert_eq!(tables.rows("slice").len(), lines.len());
     let found = tables.rows("args");
     let keys = found.iter().map(|row| row["flat_key"].as_str().unwrap());

@@ -138,7 +138,7 @@ pub(crate) fn assert_agrees(paths: &[PathBuf]) {
         ..Options::new(paths.to_vec())
     };
     trace_merge::merge(&options).unwrap();
-    let ours = ours(&Tables::of(paths));
+    let ours = ours(&Tables::write(paths));
     let Some(theirs) = perfetto(&merged) else {
         return;
     };

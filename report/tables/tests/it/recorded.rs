@@ -33,7 +33,7 @@ fn run_on(processes: &[(u32, &str, &str)]) -> TempDir {
 }
 
 fn tables_of(folder: &TempDir) -> Tables {
-    Tables::of(&[folder.path().to_owned()])
+    Tables::write(&[folder.path().to_owned()])
 }
 
 /// Returns the path of another profiler's trace.
@@ -154,7 +154,7 @@ fn a_process_without_a_host_belongs_to_the_only_named_host() {
     let folder = run_on(&[(41, "a", "0b1f7a3e")]);
     // Times since 1970.
     let other = trace(&[event("X 9 1795248902003000+1 x")]);
-    let tables = Tables::of(&[folder.path().to_owned(), other.path().to_owned()]);
+    let tables = Tables::write(&[folder.path().to_owned(), other.path().to_owned()]);
     assert_eq!(tables.rows("process").len(), 2);
     let is_of_host = |(path, _): &(PathBuf, Vec<u8>)| path.parent().unwrap().ends_with("host=a");
     assert!(tables.bytes().iter().all(is_of_host));
@@ -200,7 +200,7 @@ fn issue_48_a_process_is_a_device_if_its_tracks_show_work() {
         rows.map(|row| row["name"].as_str().unwrap().to_owned())
             .collect()
     };
-    let tables = Tables::of(&[foreign("trace_view.json")]);
+    let tables = Tables::write(&[foreign("trace_view.json")]);
     assert_eq!(devices(&tables), ["Ascend Hardware"]);
     let tables = Tables::of_lines(&events(
         "P 1/0 busy 'GPU 1'

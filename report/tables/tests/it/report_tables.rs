@@ -76,7 +76,7 @@ fn two_hosts() -> tempfile::TempDir {
 #[test]
 fn each_row_is_on_the_host_of_its_process_and_names_are_on_the_first_host() {
     let folder = two_hosts();
-    let tables = Tables::of(&[folder.path().to_owned()]);
+    let tables = Tables::write(&[folder.path().to_owned()]);
     let (options, report_options) = (
         Options::new([folder.path().to_owned()]),
         ReportOptions::default(),
@@ -108,7 +108,7 @@ fn each_row_is_on_the_host_of_its_process_and_names_are_on_the_first_host() {
 #[test]
 fn tables_without_rows_have_their_columns() {
     let with_rows = two_hosts();
-    let with_rows = Tables::of(&[with_rows.path().to_owned()]);
+    let with_rows = Tables::write(&[with_rows.path().to_owned()]);
     let file = trace(&[]);
     let nothing = Tables::with(Options {
         allow_empty: true,

@@ -24,7 +24,7 @@ pub(crate) type Row = Map<String, Value>;
 
 impl Tables {
     /// Writes the tables of a run or trace.
-    pub(crate) fn of(paths: &[PathBuf]) -> Tables {
+    pub(crate) fn write(paths: &[PathBuf]) -> Tables {
         Tables::with(Options::new(paths.to_vec()))
     }
 
@@ -41,7 +41,7 @@ impl Tables {
     /// Writes the tables of a Chrome trace with these events.
     pub(crate) fn of_lines(lines: &[Value]) -> Tables {
         let file = trace(lines);
-        Tables::of(&[file.path().to_owned()])
+        Tables::write(&[file.path().to_owned()])
     }
 
     /// Returns the rows of all files of a table.

@@ -15,7 +15,7 @@ fn compare(test: &str, what: &str, variables: &[(&str, &str)], spans: RangeInclu
     let mut command = ground.recorded(&program);
     let recorded = end(command.envs(variables.iter().copied()).arg(what));
     assert_eq!((recorded, &*plain.stderr), (plain.clone(), ""), "{what}");
-    let found = Trace::of(&ground.run()).count("work");
+    let found = Trace::merge(&ground.run()).count("work");
     assert!(spans.contains(&found), "{what}: {found}");
 }
 

@@ -25,7 +25,7 @@ fn tasks(truth: &str) -> Tasks {
 }
 
 /// Returns a program's answers without the ids, which our events in the streams change. Asserts that each id belongs to the task that the thread submitted last.
-fn told(ended: &Ended, tasks: Option<&Tasks>) -> String {
+fn answers(ended: &Ended, tasks: Option<&Tasks>) -> String {
     assert_eq!((ended.code, ended.stderr.as_str()), (42, ""), "{ended:?}");
     let lines = ended.stdout.lines().map(|line| {
         let Some((before, rest)) = line.split_once('[') else {
@@ -63,7 +63,7 @@ fn compare(ground: &Ground, seed: u64, threads: usize, rest: &[&str], variables:
             .envs(variables.iter().copied()));
         let of_a_stream = !variables.contains(&("ASCEND_SIM_SOC", "950"));
         let truth = std::fs::read_to_string(&truth).unwrap();
-        told(&ended, of_a_stream.then(|| tasks(&truth)).as_ref())
+        answers(&ended, of_a_stream.then(|| tasks(&truth)).as_ref())
     };
     let (plain, recorded) = (run(false), run(true));
     let mut lines = plain.lines().zip(recorded.lines()).enumerate();

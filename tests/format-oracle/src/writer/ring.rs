@@ -138,7 +138,7 @@ pub struct Ring {
 
 impl Ring {
     /// Creates a ring without slots for the recorder of `process`.
-    pub fn of(process: &super::Process) -> Self {
+    pub fn new(process: &super::Process) -> Self {
         Ring {
             pid: process.pid,
             nonce: process.nonce,
@@ -150,10 +150,10 @@ impl Ring {
     }
 
     /// Creates a ring with an empty slot 0 and a thread's slot.
-    pub fn of_thread(process: &super::Process, slot: Slot) -> Self {
+    pub fn with_thread(process: &super::Process, slot: Slot) -> Self {
         Ring {
             slots: vec![Slot::default(), slot],
-            ..Ring::of(process)
+            ..Ring::new(process)
         }
     }
 

@@ -145,7 +145,7 @@ impl Session {
 
     /// Makes a call of this kind the way an interposer sees it.
     fn hooked(&self, kind: Kind, stream: u64, name: &'static str, call: impl FnOnce() -> i32) {
-        let call_info = hooks::Seen {
+        let call_info = hooks::InterceptedLaunch {
             kind,
             stream: self.stream(stream),
             grid: 0,
