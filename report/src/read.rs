@@ -271,14 +271,13 @@ impl Run<'_> {
         let (prompts, blocks) = (&gathered.prompts, gathered.blocks.finish()?);
         let prefixes = self.prefixes(prompts, &blocks, &recorded, &folded.scheduling)?;
         let (on_devices, mut edges) = (gathered.on_devices.finish()?, gathered.edges);
-        let device_tables =
-            self.device_tables(&on_devices, gathered.launch_ends, &mut edges, clock)?;
-        recorded.cautions.extend(early_words(&device_tables.device));
-        let edges = with_edges(edges, &device_tables.device, &request, &recorded, clock)?;
+        let devices = self.device_tables(&on_devices, gathered.launch_ends, &mut edges, clock)?;
+        recorded.cautions.extend(early_words(&devices.device));
+        let edges = with_edges(edges, &devices.device, &request, &recorded, clock)?;
         let host = |time: &DeviceTime| (time.process, self.devices.host(time.process));
         let roles = Roles {
             processes: recorded.processes.len(),
-            recorders: device_tables.device.iter().map(host).collect(),
+            recorders: devices.device.iter().map(host).collect(),
             ids: &gathered.process_ids,
             has_requests: !request.is_empty(),
             recorded: &recorded,
@@ -288,13 +287,11 @@ impl Run<'_> {
         let idle = idle_causes(&edges, &roles, records, streams.rows)?;
         let last_ns = last_end_ns(&request);
         let load = load_levels(&edges, clock, last_ns);
-        let (collectives, counts) = (&device_tables.collectives, &device_tables.counts);
+        let (collectives, counts) = (&devices.collectives, &devices.counts);
         let rank = rank_times(collectives, counts, &idle.devices, &recorded);
-        let times_by_device = device_tables.device;
-        let stream = device_tables
-            .streams
-            .finish(&times_by_device, self.events.threads());
-        let (worker, device) = times_by_device.into_iter().partition(|time| time.is_runner);
+        let by_device = devices.device;
+        let stream = devices.streams.finish(&by_device, self.events.threads());
+        let (worker, device) = by_device.into_iter().partition(|time| time.is_runner);
         let report = RunReport {
             schema: SCHEMA,
             verdict: Verdict::default(),
@@ -329,11 +326,8 @@ impl Run<'_> {
             serving: times.serving,
             stalls: Vec::new(),
         };
-        Ok(with_verdict(
-            report,
-            gathered.event_times,
-            (&edges, &sorted),
-        ))
+        let report = with_verdict(report, gathered.event_times, (&edges, &sorted));
+        Ok(report)
     }
 
     /// Returns the time to report on.

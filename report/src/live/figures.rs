@@ -98,7 +98,7 @@ pub(super) fn each_figure(
     for (metric, moment_ns) in moments {
         if let Some(ns) = metric.value(request) {
             at(moment_ns, &|figures| {
-                figures.histogram(metric).add_value(ns)
+                figures.histogram(metric).add_value(ns);
             });
         }
     }
