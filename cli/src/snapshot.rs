@@ -3,7 +3,7 @@
 use crate::directory;
 use crate::error::Error;
 use crate::print;
-use crate::words::say;
+use crate::words::{plural, say};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -25,11 +25,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let report = trace_merge::snapshot(&directory, &arguments.out)?;
     report.unreadable.iter().for_each(|why| say(why));
     print(&format!(
-        "{}: {} fragments, {} bytes ({} segments linked, {} copied)\n",
+        "{}: {}, {} bytes ({} linked, {} copied)\n",
         arguments.out.display(),
-        report.fragments,
+        plural(report.fragments as u64, "fragment"),
         report.bytes,
-        report.linked,
+        plural(report.linked as u64, "segment"),
         report.copied
     ))?;
     Ok(ExitCode::SUCCESS)

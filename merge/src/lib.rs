@@ -55,6 +55,7 @@ pub use app::report::{
 pub use base::access::use_recorded_mode;
 pub use base::duration::{parse_duration, parse_error};
 pub use base::out_of_memory::OrExit;
+pub use base::plural::plural;
 pub use base::progress::Progress;
 pub use base::size::parse_size;
 pub use clock::clocks::ClockBy;

@@ -8,7 +8,7 @@ pub struct Uncancelled(libc::c_int);
 
 impl Uncancelled {
     /// Forbids cancellation and remembers whether it was allowed.
-    pub fn new() -> Uncancelled {
+    pub fn begin() -> Uncancelled {
         const DISABLE: libc::c_int = 1; // PTHREAD_CANCEL_DISABLE of glibc and musl
         let mut before = 0;
         // SAFETY: the C library knows this state, and `before` has room for the previous one.

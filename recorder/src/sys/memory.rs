@@ -110,7 +110,7 @@ pub(crate) fn try_box<T>(value: T) -> io::Result<Box<T>> {
 /// allocated. Use it only for rare, small allocations that cannot be split into fallible ones.
 /// Below 128 KiB the C library keeps the memory of the attempt for this thread.
 pub(crate) fn check_room(bytes: usize) -> io::Result<()> {
-    let _uncancelled = Uncancelled::new();
+    let _uncancelled = Uncancelled::begin();
     super::map::check_address_space(bytes)?;
     let mut room: Vec<u8> = Vec::new();
     let tried = room.try_reserve_exact(bytes);

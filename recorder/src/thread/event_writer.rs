@@ -211,7 +211,7 @@ impl EventWriter {
     #[cold]
     #[inline(never)]
     fn change_second(&mut self, second: u64) {
-        let _uncancelled = Uncancelled::new();
+        let _uncancelled = Uncancelled::begin();
         self.second_ns = second * SECOND_NS;
         let mut buffer = itoa::Buffer::new();
         let digits = match second {
@@ -277,7 +277,7 @@ impl EventWriter {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, need: u64) -> bool {
-        let _uncancelled = Uncancelled::new();
+        let _uncancelled = Uncancelled::begin();
         let (size, flushed) = (self.slot.bytes, self.slot.flushed().load(Ordering::Acquire));
         if self.process.switches.is_late(HELPER_LATE_NS) {
             self.process.do_upkeep();
@@ -363,7 +363,7 @@ impl EventWriter {
 
     /// Writes a line straight to the fragment, unless it is too long for readers.
     fn write_through(&self, line: &[u8]) {
-        let _uncancelled = Uncancelled::new();
+        let _uncancelled = Uncancelled::begin();
         if line.len() > MAX_LINE_BYTES {
             return self.process.lost.count(Cause::TooLarge);
         }

@@ -120,7 +120,7 @@ impl SlotWriter {
         let (slot, ring, lost) = (self.slot, &self.process.ring, &self.process.lost);
         let nth = depth as usize - layout::STACK_DEPTH;
         if slot.deeper.entry(nth).is_none() {
-            let _uncancelled = Uncancelled::new();
+            let _uncancelled = Uncancelled::begin();
             ring.extend(&slot.deeper, nth);
             slot.deeper.give_up(nth);
         }

@@ -5,7 +5,7 @@ use crate::unfinished::Unfinished;
 use crate::write_tables::write_tables;
 use clap::Args;
 use std::path::PathBuf;
-use trace_merge::{Error, EventOptions, Filter, Mode, Options, Progress, Runs};
+use trace_merge::{Error, EventOptions, Filter, Mode, Options, Progress, Runs, plural};
 use trace_report::command::RunArgs;
 
 /// Writes the tables of a run as Parquet.
@@ -86,11 +86,6 @@ impl TablesArgs {
             ..self.runs.options(&self.paths)
         }
     }
-}
-
-fn plural(number: u64, thing: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{number} {thing}{ending}")
 }
 
 #[cfg(test)]

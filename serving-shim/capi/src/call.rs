@@ -32,7 +32,7 @@ fn errno_address() -> *mut libc::c_int {
 /// Runs `record` and returns its result, or `fallback` if it panics.
 #[inline(always)]
 pub(crate) fn guarded<R>(fallback: R, record: impl FnOnce() -> R) -> R {
-    let _uncancelled = Uncancelled::new();
+    let _uncancelled = Uncancelled::begin();
     guarded_memory(fallback, record)
 }
 

@@ -166,7 +166,7 @@ impl Symbol {
     #[cold]
     #[inline(never)]
     fn bind(&self) -> Option<NonNull<c_void>> {
-        let _uncancelled = Uncancelled::new(); // neither the linker nor constructors can be unwound
+        let _uncancelled = Uncancelled::begin(); // neither the linker nor constructors can be unwound
         let _errno = Errno::keep();
         let loaded = objects::loaded_so_far() + 1;
         if self.missing_at.load(Ordering::Relaxed) == loaded {

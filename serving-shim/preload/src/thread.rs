@@ -92,7 +92,7 @@ fn errno() -> *mut c_int {
 
 /// Runs our own work so that the host does not notice it. Returns `None` if the work panicked; nothing is recorded after that.
 pub(crate) fn unnoticed<R>(work: impl FnOnce() -> R) -> Option<R> {
-    let _uncancelled = Uncancelled::new(); // first, so that it is dropped last and cancellation is permitted again at the very end
+    let _uncancelled = Uncancelled::begin(); // first, so that it is dropped last and cancellation is permitted again at the very end
     let _errno = Errno::keep();
     silence_panics();
     let before = OURS.replace(true);
