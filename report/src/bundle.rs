@@ -16,7 +16,7 @@ use crate::options::ReportOptions;
 use crate::page::page;
 use crate::read::read;
 use crate::screen;
-use crate::table::Place;
+use crate::table::TraceRange;
 use redaction::Redaction;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -155,7 +155,12 @@ fn redact(redaction: &mut Redaction, merged: &Path, trace: &Path) -> io::Result<
 }
 
 /// Writes a part of a trace, shortened until it has at most `max_bytes`. Returns the time range that it covers.
-fn write_part(trace: &Path, mut place: Place, max_bytes: u64, out: &Path) -> Result<Place, Error> {
+fn write_part(
+    trace: &Path,
+    mut place: TraceRange,
+    max_bytes: u64,
+    out: &Path,
+) -> Result<TraceRange, Error> {
     for tries_left in (0..TRIES).rev() {
         let moment = |ns: i64| Moment::FromStart(Duration::from_nanos(ns.max(0).cast_unsigned()));
         let window = Window::Between {
@@ -192,13 +197,13 @@ fn shorter(ns: i64, share: f64) -> i64 {
 }
 
 /// Returns the part of a trace to show: around the middle of `verdict_place`, or else the end of the serving time.
-fn part(verdict_place: Option<Place>, serving_end_ns: i64, end_ns: i64) -> Place {
+fn part(verdict_place: Option<TraceRange>, serving_end_ns: i64, end_ns: i64) -> TraceRange {
     let from_ns = match verdict_place {
         Some(place) => place.from_ns + place.dur_ns / 2 - PART_NS / 2,
         None => serving_end_ns - PART_NS,
     };
     let from_ns = from_ns.min(end_ns - PART_NS).max(0);
-    Place {
+    TraceRange {
         from_ns,
         dur_ns: PART_NS.min(end_ns - from_ns).max(1),
     }
@@ -290,7 +295,7 @@ mod tests {
 
     #[test]
     fn the_part_shows_the_verdicts_place() {
-        let place = |from: i64, dur: i64| Place {
+        let place = |from: i64, dur: i64| TraceRange {
             from_ns: from * SECOND_NS,
             dur_ns: dur * SECOND_NS,
         };

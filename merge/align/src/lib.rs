@@ -71,7 +71,7 @@ pub struct Hosts {
 
 /// Alignment of a host with the time axis.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct Alignment {
     /// Curve from the host's monotonic clock to the axis.
     pub curve: Curve,
     /// Maximum error of the curve, or `None` if it is unbounded.
@@ -178,28 +178,29 @@ impl Hosts {
     }
 
     /// Returns the alignment of each host by its anchors.
-    pub fn place(&self) -> Vec<Place> {
-        let place = |(number, curve): (usize, &Option<Curve>)| Place {
+    pub fn place(&self) -> Vec<Alignment> {
+        let place = |(number, curve): (usize, &Option<Curve>)| Alignment {
             curve: curve.clone().unwrap_or_default(),
             uncertainty_ns: self.uncertainty_ns(number),
             by: curve.as_ref().map_or(By::Nothing, |_| By::Anchors),
-            ..Place::default()
+            ..Alignment::default()
         };
         self.by_anchors.iter().enumerate().map(place).collect()
     }
 
     /// Returns the alignment of each host by anchors and flows.
-    pub fn place_by_flows(&self, ends: &[End]) -> Vec<Place> {
+    pub fn place_by_flows(&self, ends: &[End]) -> Vec<Alignment> {
         let tight = Tightening::new(self, ends).run();
         let both = self.place().into_iter().zip(tight);
-        let mut places: Vec<Place> = both.map(|(place, tight)| tight.unwrap_or(place)).collect();
+        let mut places: Vec<Alignment> =
+            both.map(|(place, tight)| tight.unwrap_or(place)).collect();
         count_arrows(&mut places, ends);
         places
     }
 }
 
 /// Counts the collectives and the arrows of each host, and the arrows that go back by more than the uncertainty of the clocks.
-fn count_arrows(places: &mut [Place], ends: &[End]) {
+fn count_arrows(places: &mut [Alignment], ends: &[End]) {
     each_arrow(ends, |arrow| {
         let (from, to) = arrow.pair();
         if arrow.is_collective {
@@ -207,7 +208,7 @@ fn count_arrows(places: &mut [Place], ends: &[End]) {
             places[to].collectives += u64::from(from < to);
             return;
         }
-        let takes_ns = |from: &Place, to: &Place| {
+        let takes_ns = |from: &Alignment, to: &Alignment| {
             to.curve
                 .at(arrow.to.1)
                 .saturating_sub(from.curve.at(arrow.from.1))

@@ -13,7 +13,7 @@ use super::guess::Extremes;
 use super::slack::{Grid, Slacks};
 use super::solve::{Constraints, Range, UNBOUNDED, is_bounded};
 use super::suspects::suspects;
-use super::{By, Hosts, Place};
+use super::{Alignment, By, Hosts};
 
 /// Data that a host is aligned by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl<'a> Tightening<'a> {
 
     /// Aligns each host by flows. Returns `None` for the reference and hosts without flows. The trust in the anchors of a host changes at most twice: first they
     /// are trusted, then they are not, and then they are trusted despite contradicting flows.
-    pub(super) fn run(mut self) -> Vec<Option<Place>> {
+    pub(super) fn run(mut self) -> Vec<Option<Alignment>> {
         loop {
             let drafts = self.drafts();
             let mut slacks = self.slacks(&drafts);
@@ -241,7 +241,7 @@ impl<'a> Tightening<'a> {
 
     /// Returns the alignment of each host. It prefers a constant shift of each host's trend with which no arrow goes back. If the result would be much less
     /// certain than the middles of the bounds, it uses these.
-    fn place(&self, bounds: &Bounds<'_>, slacks: &Slacks) -> Vec<Option<Place>> {
+    fn place(&self, bounds: &Bounds<'_>, slacks: &Slacks) -> Vec<Option<Alignment>> {
         let numbers = 0..bounds.drafts.len();
         let connected = self.connected(slacks);
         let trend = |host: usize| match connected[host] {
@@ -276,12 +276,12 @@ impl<'a> Tightening<'a> {
                 let at_ns = first_ns + (last_ns - first_ns) / 2;
                 by_anchors.at(at_ns).saturating_sub(curve.at(at_ns))
             };
-            Some(Place {
+            Some(Alignment {
                 uncertainty_ns,
                 by: if by_flows { By::Flows } else { By::Both },
                 wall_off_ns: by_anchors.filter(|_| by_flows).map(off_ns),
                 curve,
-                ..Place::default()
+                ..Alignment::default()
             })
         };
         numbers.map(tight).collect()

@@ -8,13 +8,13 @@ pub const MAX_OPEN: usize = 512;
 /// Begin or end of a span, as an event of its own.
 pub trait BeginOrEnd {
     /// Position of an event in the recording.
-    type Place: Ord;
+    type Position: Ord;
 
     /// Returns the time of the event in ns.
     fn time_ns(&self) -> i64;
 
     /// Returns its position in the recording.
-    fn place(&self) -> Self::Place;
+    fn position(&self) -> Self::Position;
 
     /// Returns true if this end has a name.
     fn is_named(&self) -> bool;
@@ -53,7 +53,7 @@ impl<T: BeginOrEnd> BegunSpans<T> {
             |from: usize, to: usize| (from..to).rev().find(|at| end.can_end(&self.0[*at]));
         let (earlier, now) = (last_in(0, first_now), last_in(first_now, self.0.len()));
         let is_earlier = |earlier: usize, now: usize| {
-            end.is_named() || self.0[earlier].place() > self.0[now].place()
+            end.is_named() || self.0[earlier].position() > self.0[now].position()
         };
         let begun = match (earlier, now) {
             (Some(earlier), Some(now)) if is_earlier(earlier, now) => earlier,
@@ -84,13 +84,13 @@ mod tests {
 
     /// A begin or end that happens when it is recorded.
     impl BeginOrEnd for u32 {
-        type Place = u32;
+        type Position = u32;
 
         fn time_ns(&self) -> i64 {
             i64::from(*self)
         }
 
-        fn place(&self) -> u32 {
+        fn position(&self) -> u32 {
             *self
         }
 

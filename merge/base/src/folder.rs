@@ -35,7 +35,7 @@ pub struct Folder {
 
 /// A name in an open folder.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct FileLocation {
     folder: Folder,
     path: PathBuf,
 }
@@ -126,8 +126,8 @@ impl Folder {
     }
 
     /// Returns the place of a file in this folder.
-    pub fn place(&self, name: impl AsRef<OsStr>) -> Place {
-        Place {
+    pub fn place(&self, name: impl AsRef<OsStr>) -> FileLocation {
+        FileLocation {
             folder: self.clone(),
             path: self.path.join(name.as_ref()),
         }
@@ -195,12 +195,12 @@ fn kind(status: &Stat) -> FileType {
     FileType::from_raw_mode(status.st_mode)
 }
 
-impl Place {
+impl FileLocation {
     /// Opens the folder of a path that the user named, and returns the place of the file in it. The path of the folder may contain links.
     ///
     /// # Errors
     /// If there is no such folder.
-    pub fn named(path: &Path) -> io::Result<Place> {
+    pub fn named(path: &Path) -> io::Result<FileLocation> {
         let folder = Folder::open(path.parent().unwrap_or(Path::new("")))?;
         Ok(folder.place(path.file_name().unwrap_or_default()))
     }
@@ -221,7 +221,7 @@ impl Place {
     }
 
     /// Returns the place of another name in the same folder.
-    pub fn sibling(&self, name: impl AsRef<OsStr>) -> Place {
+    pub fn sibling(&self, name: impl AsRef<OsStr>) -> FileLocation {
         self.folder.place(name)
     }
 
@@ -319,7 +319,7 @@ impl Place {
     ///
     /// # Errors
     /// If there is no file of this name, or it may not be renamed.
-    pub fn rename(&self, to: &Place) -> io::Result<()> {
+    pub fn rename(&self, to: &FileLocation) -> io::Result<()> {
         Ok(renameat(&self.folder, self.name(), &to.folder, to.name())?)
     }
 
@@ -327,7 +327,7 @@ impl Place {
     ///
     /// # Errors
     /// If the name is taken, or the file system does not support hard links.
-    pub fn link(&self, to: &Place) -> io::Result<()> {
+    pub fn link(&self, to: &FileLocation) -> io::Result<()> {
         let flags = AtFlags::empty();
         let (from, name) = (&self.folder, self.name());
         Ok(linkat(from, name, &to.folder, to.name(), flags)?)
@@ -343,22 +343,22 @@ impl Place {
     }
 }
 
-impl PartialEq for Place {
-    fn eq(&self, other: &Place) -> bool {
+impl PartialEq for FileLocation {
+    fn eq(&self, other: &FileLocation) -> bool {
         self.path == other.path
     }
 }
 
-impl Eq for Place {}
+impl Eq for FileLocation {}
 
-impl PartialOrd for Place {
-    fn partial_cmp(&self, other: &Place) -> Option<Ordering> {
+impl PartialOrd for FileLocation {
+    fn partial_cmp(&self, other: &FileLocation) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Place {
-    fn cmp(&self, other: &Place) -> Ordering {
+impl Ord for FileLocation {
+    fn cmp(&self, other: &FileLocation) -> Ordering {
         self.path.cmp(&other.path)
     }
 }

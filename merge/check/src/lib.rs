@@ -29,7 +29,7 @@ mod report;
 mod text;
 mod timeline;
 
-pub use report::{CheckReport, Finding, Place, Rule};
+pub use report::{CheckReport, Finding, Occurrence, Rule};
 
 use event::Events;
 use std::io::{self, Read};

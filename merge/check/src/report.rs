@@ -83,7 +83,7 @@ impl Serialize for Rule {
 
 /// A place where a rule is broken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct Occurrence {
     /// Byte offset in the text.
     pub offset: u64,
     /// Text at that offset, or what was expected and found there.
@@ -100,7 +100,7 @@ pub struct Finding {
     /// Number of events that break the rule.
     pub count: u64,
     /// First 5 places.
-    pub places: Vec<Place>,
+    pub places: Vec<Occurrence>,
 }
 
 /// The result of a check.
@@ -181,7 +181,7 @@ impl<'a> Findings<'a> {
         let index = places.partition_point(|earlier| earlier.offset <= offset);
         if index < PLACES {
             let what = what(self.text);
-            places.insert(index, Place { offset, what });
+            places.insert(index, Occurrence { offset, what });
             places.truncate(PLACES);
         }
     }

@@ -5,7 +5,7 @@
 
 use crate::base::access::Access;
 use crate::base::file_status::FileId;
-use crate::base::folder::{Folder, Place};
+use crate::base::folder::{FileLocation, Folder};
 use crate::error::Error;
 use crate::event::scan::{Part, line_start};
 use crate::fragment::blocks::{Piece, split};
@@ -88,7 +88,7 @@ fn create_folder(path: &Path, other: &Folder) -> io::Result<Folder> {
 }
 
 /// Copies a small file if it exists.
-fn copy_front(from: &Place, to: &Place) -> io::Result<()> {
+fn copy_front(from: &FileLocation, to: &FileLocation) -> io::Result<()> {
     let Ok(file) = from.open_regular(false) else {
         return Ok(());
     };
@@ -96,7 +96,7 @@ fn copy_front(from: &Place, to: &Place) -> io::Result<()> {
     write_new(to, access, &[&from.read_front(false)?])
 }
 
-fn write_new(place: &Place, access: Access, parts: &[&[u8]]) -> io::Result<()> {
+fn write_new(place: &FileLocation, access: Access, parts: &[&[u8]]) -> io::Result<()> {
     let mut file = place.create(access)?;
     parts.iter().try_for_each(|part| file.write_all(part))
 }
@@ -108,7 +108,7 @@ struct Copy {
 
 impl Copy {
     /// Copies one fragment. Its ring is copied before its segments are listed, so that data that is flushed meanwhile is in them.
-    fn fragment(&mut self, stem: &Place, files: &[Input]) -> io::Result<()> {
+    fn fragment(&mut self, stem: &FileLocation, files: &[Input]) -> io::Result<()> {
         let mut state = FragmentState::read(stem, files);
         for _ in 0..TRIES {
             if !state.has_advanced {
@@ -132,7 +132,7 @@ impl Copy {
 
     /// Reports a fragment that another program changed before its first `len` bytes were copied to `copy`. The missing part is zeros in the copy. A
     /// recorder that releases unused blocks of a full segment changes only the times of the file, so the copy is compared with the current content.
-    fn report_change(&mut self, fragment: &Fragment, copy: &Place, len: usize) {
+    fn report_change(&mut self, fragment: &Fragment, copy: &FileLocation, len: usize) {
         let was_rewritten = || {
             let place = fragment.place();
             place.is_some_and(|place| fragment.watch.was_rewritten(&place))
@@ -175,14 +175,14 @@ impl Copy {
         Ok(())
     }
 
-    fn target_place(&self, fragment: &Fragment) -> Place {
+    fn target_place(&self, fragment: &Fragment) -> FileLocation {
         let name = fragment.path.file_name();
         self.target.place(name.unwrap_or_default())
     }
 }
 
 /// Returns true if a file starts with these bytes.
-fn starts_with(place: &Place, bytes: &[u8]) -> bool {
+fn starts_with(place: &FileLocation, bytes: &[u8]) -> bool {
     let read = || {
         let mut file = place.open_regular(false).ok()?;
         let mut copied = vec![0; bytes.len()];
@@ -204,7 +204,7 @@ struct FragmentState {
 }
 
 impl FragmentState {
-    fn read(stem: &Place, files: &[Input]) -> FragmentState {
+    fn read(stem: &FileLocation, files: &[Input]) -> FragmentState {
         let opened = Opened::open(stem, files);
         let failed = opened.failed.iter();
         let unreadable =

@@ -11,7 +11,7 @@ pub use crate::fragment::liveness::has_exclusive_lock;
 pub use contents::{Contents, SegmentCache};
 pub use found_runs::{FoundRuns, find_live_run, find_runs};
 
-use crate::base::folder::Place;
+use crate::base::folder::FileLocation;
 use crate::error::Error;
 use crate::event::scan::line_start;
 use crate::fragment::file::{header_at, own_records, ring_place};
@@ -126,7 +126,7 @@ impl RunProcess {
     }
 
     /// Returns where the rings of its fragments are, or would be.
-    fn ring_places(&self) -> BTreeSet<Place> {
+    fn ring_places(&self) -> BTreeSet<FileLocation> {
         let rings = self.files.iter().filter_map(|file| ring_place(&file.place));
         rings.collect()
     }
@@ -138,7 +138,7 @@ impl RunProcess {
 }
 
 /// Returns true if the last record of a fragment is the record of a clean end.
-fn ends_with_end(fragment: &Place) -> io::Result<bool> {
+fn ends_with_end(fragment: &FileLocation) -> io::Result<bool> {
     let file = fragment.open_regular(false)?;
     let len = file.metadata()?.len();
     let tail_bytes = len.min(END_BYTES);

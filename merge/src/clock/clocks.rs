@@ -2,7 +2,7 @@
 
 use crate::ClockOptions;
 use crate::align::{
-    Curve, End, Host, Hosts, Place, Reading, Role, Wall, clamp, drop_disordered, drop_odd,
+    Alignment, Curve, End, Host, Hosts, Reading, Role, Wall, clamp, drop_disordered, drop_odd,
     remove_lone_readings, thin,
 };
 use crate::clock::collective_ends::CollectiveSearch;
@@ -115,7 +115,7 @@ impl Clocks {
     ) -> Clocks {
         let mut flow_error = None;
         let places = match (by, flows) {
-            (ClockBy::None, _) => vec![Place::default(); boots.len()],
+            (ClockBy::None, _) => vec![Alignment::default(); boots.len()],
             (ClockBy::Flows, Some(flows)) if boots.len() > 1 => {
                 let ends = flows.collect_ends(boots, hosts);
                 let places = ends.map(|ends| hosts.place_by_flows(&ends));
@@ -126,7 +126,7 @@ impl Clocks {
             }
             _ => hosts.place(),
         };
-        let placed = |(number, place): (usize, Place)| {
+        let placed = |(number, place): (usize, Alignment)| {
             let (boot, is_reference) = (&boots[number], number == hosts.reference);
             let placement = Placement::new(boot, &hosts.list[number], &place, is_reference);
             (boot.clone(), (placement, place.curve))

@@ -1,6 +1,6 @@
 //! The report on the clocks of several hosts.
 
-use crate::align::{By, Curve, Host, Place};
+use crate::align::{Alignment, By, Curve, Host};
 use crate::base::plural::plural;
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ impl Placement {
     pub(crate) fn new(
         (host_name, boot_id): &(String, String),
         host: &Host,
-        place: &Place,
+        place: &Alignment,
         is_reference: bool,
     ) -> Placement {
         let (first_ns, last_ns) = host.events_ns.unwrap_or_default();

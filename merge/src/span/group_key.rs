@@ -62,13 +62,13 @@ pub(crate) struct FilterState {
 }
 
 impl<T> BeginOrEnd for GroupEvent<T> {
-    type Place = EventRef;
+    type Position = EventRef;
 
     fn time_ns(&self) -> i64 {
         self.at_ns
     }
 
-    fn place(&self) -> EventRef {
+    fn position(&self) -> EventRef {
         self.at
     }
 

@@ -8,7 +8,7 @@ pub(crate) use parts::part_places;
 
 use crate::base::access::Access;
 use crate::base::file_status::FileId;
-use crate::base::folder::{Folder, Place};
+use crate::base::folder::{FileLocation, Folder};
 use crate::fragment::recording::Recording;
 use crate::write::sink::SinkTarget;
 use crate::{Error, Options, Output};
@@ -77,7 +77,7 @@ impl Destination {
 
     /// Opens the file of a part of a trace.
     pub(crate) fn part(
-        place: &Place,
+        place: &FileLocation,
         gzip: bool,
         access: Access,
     ) -> Result<(Destination, SinkTarget), Error> {
@@ -152,7 +152,7 @@ pub(crate) fn reject_inputs(
 }
 
 /// Returns the default destination of the trace.
-fn default_destination(gzip: bool, directory: Option<&Folder>) -> Result<Place, Error> {
+fn default_destination(gzip: bool, directory: Option<&Folder>) -> Result<FileLocation, Error> {
     let directory =
         directory.ok_or_else(|| Error::Usage("no output: name one with -o".to_owned()))?;
     let name = sa_format::TRACE_FILE;
@@ -229,7 +229,7 @@ fn parent_folder(path: &Path) -> &Path {
 }
 
 /// Opens a file that will replace `place`.
-fn replace(place: &Place, access: Access) -> io::Result<Opened> {
+fn replace(place: &FileLocation, access: Access) -> io::Result<Opened> {
     let is_folder = |mode| FileType::from_raw_mode(mode) == FileType::Directory;
     if place.status().is_ok_and(|status| is_folder(status.st_mode)) {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));

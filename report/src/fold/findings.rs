@@ -8,7 +8,7 @@ pub(super) mod requests;
 
 pub(crate) use damage::crash_place;
 
-use crate::table::{Activity, CostOf, Finding, IdleCause, Place, RunReport, Unrecognized};
+use crate::table::{Activity, CostOf, Finding, IdleCause, RunReport, TraceRange, Unrecognized};
 
 /// Minimum cost of a finding, as a share of the time that users waited. Cheaper findings are dropped.
 const LEAST: f64 = 0.01;
@@ -33,7 +33,7 @@ pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
         // A request may arrive before the window that is shown.
         if let Some(place) = &mut finding.place {
             let before_ns = (-place.from_ns).max(0);
-            *place = Place {
+            *place = TraceRange {
                 from_ns: place.from_ns + before_ns,
                 dur_ns: (place.dur_ns - before_ns).max(0),
             };
@@ -78,10 +78,10 @@ fn waited(report: &RunReport, finding: &Finding) -> f64 {
 }
 
 /// Returns the longest gap of a device with this main cause.
-fn longest_gap(report: &RunReport, cause: IdleCause) -> Option<Place> {
+fn longest_gap(report: &RunReport, cause: IdleCause) -> Option<TraceRange> {
     let mut gaps = report.long_gaps.iter();
     let gap = gaps.find(|gap| gap.cause == cause)?;
-    Some(Place {
+    Some(TraceRange {
         from_ns: gap.start_ns,
         dur_ns: gap.end_ns - gap.start_ns,
     })

@@ -1,6 +1,6 @@
 //! Adds the findings of a report to the trace as tracks, and chooses the part of the trace that a viewer shows first.
 
-use crate::table::{Place, RunReport, VerdictRule};
+use crate::table::{RunReport, TraceRange, VerdictRule};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -74,8 +74,8 @@ impl TraceTimes {
 pub(crate) fn findings_track(report: &RunReport, times: &TraceTimes) -> (TraceView, Addition) {
     let mut view = TraceView::new(report, times);
     let (verdict, serving) = (&report.verdict, &report.serving);
-    let span = |track: &str, name: &str, place: Option<Place>, args: Value| {
-        let place = place.unwrap_or(Place {
+    let span = |track: &str, name: &str, place: Option<TraceRange>, args: Value| {
+        let place = place.unwrap_or(TraceRange {
             from_ns: serving.from_ns,
             dur_ns: serving.to_ns.saturating_sub(serving.from_ns),
         });

@@ -7,7 +7,7 @@ mod one_step;
 use super::amount::{cells, counted, duration, table};
 use super::idle::words;
 use super::width::{WIDTH, columns, cut, shortened as short};
-use crate::table::{Detail, IdleCause, LoadAt, Place, SpanAt};
+use crate::table::{Detail, IdleCause, LoadAt, SpanAt, TraceRange};
 
 /// Start of the line with the command.
 const COMMAND: &str = "in Perfetto  ";
@@ -54,7 +54,7 @@ fn cause(cause: IdleCause) -> &'static str {
 }
 
 /// Returns the command that shows a time range in Perfetto, with a margin of a tenth on each side.
-fn open_line(run: &str, place: Place) -> String {
+fn open_line(run: &str, place: TraceRange) -> String {
     let margin_ns = place.dur_ns / 10 + 1_000;
     let from_ns = (place.from_ns - margin_ns).max(1_000);
     let ms = |ns: i64| format!("{}.{:03}ms", ns / 1_000_000, ns / 1_000 % 1_000);

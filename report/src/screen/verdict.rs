@@ -2,7 +2,7 @@
 
 use super::options::ScreenOptions;
 use super::width::{WIDTH, columns, wrapped};
-use crate::table::{Place, RunReport, VerdictRule};
+use crate::table::{RunReport, TraceRange, VerdictRule};
 
 /// Maximum number of lines of text and advice together.
 const LINES: usize = 4;
@@ -43,7 +43,7 @@ pub fn verdict_lines(report: &RunReport) -> Vec<String> {
 }
 
 /// Returns the line with the command that shows a place in Perfetto.
-fn command_line(place: Place, options: ScreenOptions<'_>) -> String {
+fn command_line(place: TraceRange, options: ScreenOptions<'_>) -> String {
     let command = |run: &str| {
         format!(
             "  to see it: sa-profile open {run} --at {} --for {}",

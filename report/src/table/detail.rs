@@ -4,7 +4,7 @@ use super::devices::{IdleCause, IdleTime};
 use super::names::InStep;
 use super::request::{Request, RequestStatus};
 use super::serving_time::RunPhaseKind;
-use super::verdict::Place;
+use super::verdict::TraceRange;
 use serde::Serialize;
 
 /// The part of a run that a detailed report describes.
@@ -56,7 +56,7 @@ pub struct OneRequest {
     /// Requests that arrived just before and after it, and one of similar size.
     pub neighbours: Vec<Neighbour>,
     /// Time of the request in the trace.
-    pub place: Place,
+    pub place: TraceRange,
 }
 
 /// A part of a request's time.
@@ -169,11 +169,11 @@ pub struct OneStep {
     /// Number of the step.
     pub step: u64,
     /// Time of the step in the trace, from the start of its first span to the end of its last one.
-    pub place: Place,
+    pub place: TraceRange,
     /// Median duration of all steps, in ns.
     pub median_ns: f64,
     /// Other steps with this number, each with the name of a process.
-    pub others: Vec<(String, Place)>,
+    pub others: Vec<(String, TraceRange)>,
     /// Contents of the step's batch.
     pub batch: BatchOfStep,
     /// Processes that took part, in the order in which they started.
@@ -181,7 +181,7 @@ pub struct OneStep {
     /// Devices of these processes.
     pub devices: Vec<DeviceInStep>,
     /// The two steps before it and the two after it, each with its number.
-    pub neighbours: Vec<(u64, Place)>,
+    pub neighbours: Vec<(u64, TraceRange)>,
 }
 
 /// The contents of a batch, as far as spans or counters record them.
@@ -284,7 +284,7 @@ pub struct DeviceAt {
     /// Cause of its idle time, if it was idle.
     pub idle: Option<IdleCause>,
     /// Time in which the device was idle for this cause.
-    pub idle_place: Option<Place>,
+    pub idle_place: Option<TraceRange>,
 }
 
 /// A request that was in flight at a time.
@@ -306,7 +306,7 @@ pub struct FindingNear {
     /// Evidence of the finding.
     pub evidence: String,
     /// Time range that shows the finding.
-    pub place: Place,
+    pub place: TraceRange,
 }
 
 impl BatchOfStep {

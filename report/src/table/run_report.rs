@@ -10,7 +10,7 @@ use super::request::Request;
 use super::request_summary::{Confidence, Phases, Prefixes, RequestParts, RequestSummary};
 use super::serving_time::{RunPhase, ServingTime, StartUp};
 use super::settings::EngineSettings;
-use super::verdict::{Place, Stall, Verdict};
+use super::verdict::{Stall, TraceRange, Verdict};
 use serde::Serialize;
 
 /// Minimum factor by which a device must wait longer than the mean device.
@@ -148,7 +148,7 @@ pub struct Finding {
     pub waited: f64,
     /// Time range that shows the finding.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<TraceRange>,
 }
 
 /// A kind of event that the report recognizes by its name, and that a run lacks.

@@ -47,12 +47,12 @@ pub struct Verdict {
     pub evidence: String,
     /// Time range that shows the answer, for `sa-profile open RUN --at … --for …`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<TraceRange>,
 }
 
 /// A time range in a trace that shows what a text describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct TraceRange {
     /// Start, in ns from the start of the trace.
     pub from_ns: i64,
     /// Length, in ns.

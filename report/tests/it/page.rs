@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use std::process::Command;
 use trace_report::screen::{Table, table_csv};
 use trace_report::{
-    CostOf, Crash, EngineSettings, Finding, IdleCause, Pause, Place, RequestStatus, RunPhase,
-    RunPhaseKind, RunReport, ServingTime, StartUp, StartUpSpan, Verdict, VerdictRule, page,
+    CostOf, Crash, EngineSettings, Finding, IdleCause, Pause, RequestStatus, RunPhase,
+    RunPhaseKind, RunReport, ServingTime, StartUp, StartUpSpan, TraceRange, Verdict, VerdictRule,
+    page,
 };
 
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/page");
@@ -68,7 +69,7 @@ fn served_after_start() -> RunReport {
     let wall_ns = report.timeline.part_ns * report.timeline.series[0].values.len() as i64;
     let pause_ns = from_ns + wall_ns - 10_000_000;
     let to_ns = from_ns + wall_ns + minute_ns;
-    let place = Some(Place {
+    let place = Some(TraceRange {
         from_ns: from_ns + wall_ns / 2,
         dur_ns: 5_000_000,
     });

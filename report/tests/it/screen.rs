@@ -5,8 +5,8 @@ use serde_json::json;
 use trace_merge::LossReport;
 use trace_report::screen::{self, ScreenOptions};
 use trace_report::{
-    CostOf, EngineSettings, Finding, Pause, Place, RunPhase, RunPhaseKind, RunReport, ServingTime,
-    StartUp, StartUpSpan, Verdict, VerdictRule,
+    CostOf, EngineSettings, Finding, Pause, RunPhase, RunPhaseKind, RunReport, ServingTime,
+    StartUp, StartUpSpan, TraceRange, Verdict, VerdictRule,
 };
 
 const S: i64 = 1_000_000_000;
@@ -99,8 +99,8 @@ pub(crate) fn overfull(report: &RunReport) -> RunReport {
     report
 }
 
-fn place() -> Place {
-    Place {
+fn place() -> TraceRange {
+    TraceRange {
         from_ns: 234 * S + 500_000_000,
         dur_ns: 120_000_000,
     }

@@ -5,7 +5,7 @@ use super::followed_run::{FollowedEnd, FollowedRun};
 use super::streams::Streams;
 use super::tail::Tail;
 use crate::base::file_status::FileId;
-use crate::base::folder::Place;
+use crate::base::folder::FileLocation;
 use crate::event::line::{Event, own_record};
 use crate::event::scan::{Found, Part, scan_part};
 use crate::fragment::blocks::Piece;
@@ -121,7 +121,13 @@ impl FollowedFragment {
     }
 
     /// Records the current length of a segment, which may be a new one.
-    pub(super) fn update_segment(&mut self, number: u32, place: Place, id: FileId, len: u64) {
+    pub(super) fn update_segment(
+        &mut self,
+        number: u32,
+        place: FileLocation,
+        id: FileId,
+        len: u64,
+    ) {
         self.newest = self.newest.max(number);
         match self.segments.get_mut(&number) {
             Some(tail) => self.skipped.segments += u64::from(tail.update(place, len)),

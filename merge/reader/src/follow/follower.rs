@@ -3,7 +3,7 @@
 use super::followed_fragment::{FollowedFragment, Sink, Skipped};
 use super::followed_run::{FollowedEnd, FollowedRun};
 use crate::base::file_status::{FileId, FileStatus};
-use crate::base::folder::{Folder, Place};
+use crate::base::folder::{FileLocation, Folder};
 use crate::fragment::file::{header_at, read_header};
 use crate::fragment::input::{self, Runs};
 use crate::fragment::liveness::is_alive_here;
@@ -70,7 +70,7 @@ impl ExaminedFile {
 
 /// Current state of a file.
 struct Listed {
-    place: Place,
+    place: FileLocation,
     id: FileId,
     len: u64,
 }
@@ -379,7 +379,7 @@ fn is_gone(error: &io::Error) -> bool {
     )
 }
 
-fn name(place: &Place) -> Name {
+fn name(place: &FileLocation) -> Name {
     (place.folder().path().to_owned(), place.name().to_owned())
 }
 

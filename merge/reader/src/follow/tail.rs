@@ -1,7 +1,7 @@
 //! The part of a growing segment that was not read yet.
 
 use crate::base::file_status::FileId;
-use crate::base::folder::Place;
+use crate::base::folder::FileLocation;
 use crate::fragment::blocks::{Piece, split};
 use memchr::memrchr;
 use sa_format::BLOCK_START;
@@ -14,7 +14,7 @@ const LONGEST: usize = 32 << 20;
 /// A segment, and the offset up to which it was read. It is only open while it is read, so that its disk space is freed when its recorder removes it.
 #[derive(Debug)]
 pub(super) struct Tail {
-    place: Place,
+    place: FileLocation,
     id: FileId,
     offset: u64,
     len: u64,
@@ -31,7 +31,7 @@ pub(super) struct TailPieces {
 
 impl Tail {
     /// Creates the state of a segment that is read from its beginning.
-    pub(super) fn new(place: Place, id: FileId, len: u64) -> Tail {
+    pub(super) fn new(place: FileLocation, id: FileId, len: u64) -> Tail {
         Tail {
             place,
             id,
@@ -42,7 +42,7 @@ impl Tail {
     }
 
     /// Updates the length. Returns true if the segment became shorter than the part that was read. Then reading continues at its new end.
-    pub(super) fn update(&mut self, place: Place, len: u64) -> bool {
+    pub(super) fn update(&mut self, place: FileLocation, len: u64) -> bool {
         let is_cut = len < self.offset;
         if is_cut {
             self.offset = len;

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::base::access::Access;
     use crate::base::file_status::FileId;
-    use crate::base::folder::Place;
+    use crate::base::folder::FileLocation;
     use crate::fragment::blocks::split;
     use crate::fragment::file::{Content, FileWatch, Fragment, RingFile};
     use crate::fragment::recording::Recording;
@@ -147,7 +147,7 @@ mod tests {
                 id,
             )
         });
-        let place = Place::named(std::path::Path::new("r")).unwrap();
+        let place = FileLocation::named(std::path::Path::new("r")).unwrap();
         Recording::new(vec![fragment], Some(place), ring, false)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::base::access::Access;
 use crate::base::file_status::{FileId, FileStatus};
-use crate::base::folder::{Folder, Place};
+use crate::base::folder::{FileLocation, Folder};
 use crate::fragment::blocks::{Piece, split_range};
 use crate::fragment::input::Input;
 use crate::fragment::removal::{Removal, removal};
@@ -126,7 +126,7 @@ impl Fragment {
     }
 
     /// Returns the location of the file; `None` if its content was unpacked.
-    pub fn place(&self) -> Option<Place> {
+    pub fn place(&self) -> Option<FileLocation> {
         let name = self.path.file_name()?;
         self.folder.as_ref().map(|folder| folder.place(name))
     }
@@ -158,12 +158,12 @@ pub(crate) fn read_header(bytes: &[u8]) -> Option<FragmentHeader> {
 }
 
 /// Reads only the header of a file. A link is followed if `follow` is true.
-pub(crate) fn header_at(place: &Place, follow: bool) -> Option<FragmentHeader> {
+pub(crate) fn header_at(place: &FileLocation, follow: bool) -> Option<FragmentHeader> {
     read_header(&place.read_front(follow).ok()?)
 }
 
 /// Returns where the ring of a fragment is: `<stem>.ring`, without a segment number.
-pub fn ring_place(fragment: &Place) -> Option<Place> {
+pub fn ring_place(fragment: &FileLocation) -> Option<FileLocation> {
     let (stem, _) = stem_and_segment(fragment.name().to_str()?)?;
     Some(fragment.sibling(ring_name(stem)))
 }
@@ -179,12 +179,12 @@ impl RingBytes for File {
 }
 
 /// Returns the latest records of the process's own stream from a ring, flushed or not.
-pub(crate) fn own_records(ring: &Place) -> Option<Vec<u8>> {
+pub(crate) fn own_records(ring: &FileLocation) -> Option<Vec<u8>> {
     crate::fragment::ring::own_records(&ring.open_regular(false).ok()?)
 }
 
 /// Reads a ring, which its process may still be using.
-pub(crate) fn read_ring(place: &Place) -> RingFile {
+pub(crate) fn read_ring(place: &FileLocation) -> RingFile {
     let file = match place.open_regular(false) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return RingFile::Absent,
@@ -224,7 +224,7 @@ impl FileWatch {
     }
 
     /// Returns true if the file was truncated or rewritten since it was opened. A deleted file counts as unchanged, because the opened one is still complete.
-    pub(crate) fn was_rewritten(&self, place: &Place) -> bool {
+    pub(crate) fn was_rewritten(&self, place: &FileLocation) -> bool {
         let now = place.status().ok().as_ref().map(FileStatus::from_stat);
         let both = now.zip(self.status);
         both.is_some_and(|(now, then)| now.was_rewritten_since(&then))

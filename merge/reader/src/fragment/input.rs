@@ -1,6 +1,6 @@
 //! Resolves paths to the fragments that a merge reads, grouped by run.
 
-use crate::base::folder::{Folder, Place};
+use crate::base::folder::{FileLocation, Folder};
 use crate::fragment::file::{first_anchor, header_at, read_header};
 use sa_format::{
     FRAGMENTS_DIR, NEXT_RUN_FILE, PREVIOUS_DIR, REMOVED_FILE, RUN_FILE, RemovedRuns, RunFile,
@@ -54,7 +54,7 @@ pub struct LeftOut {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Input {
     /// Location of the file.
-    pub place: Place,
+    pub place: FileLocation,
     /// True if the user named this file. Only then is a link followed.
     pub named: bool,
     /// True if the file was found in a directory. Then all segments of its fragment are wanted.
@@ -63,7 +63,7 @@ pub struct Input {
 
 impl Input {
     /// Creates the input for a file that was found in a directory.
-    pub fn in_directory(place: Place) -> Input {
+    pub fn in_directory(place: FileLocation) -> Input {
         Input {
             place,
             named: false,
@@ -90,7 +90,7 @@ pub struct Inputs {
 /// A fragment found in a directory.
 struct RunCandidate {
     /// Location; `None` if its run cannot be selected. Otherwise a folder of each of many earlier runs would be held open.
-    place: Option<Place>,
+    place: Option<FileLocation>,
     run: Option<String>,
     /// Wall time in ns of its first anchor, or of its last change if it has none.
     time_ns: u64,
@@ -241,7 +241,7 @@ impl InputSearch<'_> {
             .get_or_insert(above.unwrap_or(folder));
     }
 
-    fn add_file(&mut self, place: Place, named: bool) {
+    fn add_file(&mut self, place: FileLocation, named: bool) {
         // The default output must not land next to another profiler's trace: a file there could have the name of our own trace.
         if self.inputs.run_directory.is_none() && belongs_to_run(&place, named) {
             let folder = place.folder();
@@ -353,7 +353,7 @@ impl InputSearch<'_> {
 }
 
 /// Returns true if a file is a fragment by its name or by its first line.
-fn belongs_to_run(place: &Place, named: bool) -> bool {
+fn belongs_to_run(place: &FileLocation, named: bool) -> bool {
     place.exists() && (is_fragment(place.path()) || header_at(place, named).is_some())
 }
 
@@ -391,16 +391,16 @@ fn list_fragments(folder: &Folder, live: bool, into: &mut Vec<RunCandidate>) -> 
 }
 
 /// Returns when a fragment was begun, as wall time in ns.
-pub fn began_ns(place: &Place) -> u64 {
+pub fn began_ns(place: &FileLocation) -> u64 {
     time_ns(place, &place.read_front(false).unwrap_or_default())
 }
 
-fn time_ns(place: &Place, front: &[u8]) -> u64 {
+fn time_ns(place: &FileLocation, front: &[u8]) -> u64 {
     let anchored = first_anchor(front).map(|anchor| anchor.realtime_ns);
     anchored.or_else(|| modified_ns(place)).unwrap_or(0)
 }
 
-fn modified_ns(place: &Place) -> Option<u64> {
+fn modified_ns(place: &FileLocation) -> Option<u64> {
     let status = place.status().ok()?;
     let seconds = u64::try_from(status.st_mtime).ok()?;
     let whole_ns = seconds.checked_mul(1_000_000_000)?;
@@ -493,7 +493,7 @@ mod tests {
     }
 
     /// Returns the pid in the name of a fragment.
-    fn segment_pid(place: &Place) -> String {
+    fn segment_pid(place: &FileLocation) -> String {
         let name = place.name().to_string_lossy();
         name.split('.').nth(1).unwrap().to_owned()
     }

@@ -1,7 +1,7 @@
 //! The boot in which a recording was made, and whether its process is still alive, as far as this host can tell.
 
 use crate::align::Reading;
-use crate::base::folder::Place;
+use crate::base::folder::FileLocation;
 use nix::time::{ClockId, clock_gettime};
 use sa_format::{Anchor, FragmentHeader};
 use std::fs::{self, File, TryLockError};
@@ -47,7 +47,7 @@ pub fn is_alive_here(header: &FragmentHeader) -> Option<bool> {
 }
 
 /// Returns true if a recorder holds the lock on a fragment's file, which it does as long as it lives.
-pub fn is_locked(place: &Place) -> bool {
+pub fn is_locked(place: &FileLocation) -> bool {
     let file = place.open_regular(false).ok();
     file.and_then(|file| has_exclusive_lock(&file)) == Some(true)
 }

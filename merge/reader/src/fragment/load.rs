@@ -1,7 +1,7 @@
 //! Opens the files that were found, as recordings. Each ring is copied before its segments are opened, and segments may come and go meanwhile.
 
 use crate::base::file_status::FileId;
-use crate::base::folder::{Folder, Place};
+use crate::base::folder::{FileLocation, Folder};
 use crate::fragment::file::{Content, Fragment, RingFile, header_at, read_ring, ring_place};
 use crate::fragment::input::{Input, Inputs};
 use crate::fragment::liveness::is_dead_here;
@@ -58,9 +58,9 @@ pub struct Opened {
     /// Segments, sorted.
     pub fragments: Vec<Fragment>,
     /// Segments that could not be opened.
-    pub failed: Vec<(Place, io::Error)>,
+    pub failed: Vec<(FileLocation, io::Error)>,
     /// Location of the ring.
-    pub ring_place: Option<Place>,
+    pub ring_place: Option<FileLocation>,
     /// Copy of the ring, made before the segments were opened.
     pub ring: Option<RingFile>,
     /// Key of the recorder, if its process was dead before the ring was copied.
@@ -71,7 +71,7 @@ pub struct Opened {
 
 impl Opened {
     /// Opens the files of one fragment. Opens them again if the recorder has meanwhile removed data that it wrote after its ring was copied.
-    pub fn open(stem: &Place, files: &[Input]) -> Opened {
+    pub fn open(stem: &FileLocation, files: &[Input]) -> Opened {
         let mut opened = Opened::open_once(stem, files);
         for _ in 0..TRIES {
             if !opened.is_outlived() {
@@ -85,7 +85,7 @@ impl Opened {
         opened
     }
 
-    fn open_once(stem: &Place, files: &[Input]) -> Opened {
+    fn open_once(stem: &FileLocation, files: &[Input]) -> Opened {
         let ring_place = ring_place(stem);
         let live = newest_segment(files);
         let header = |file: &Input| header_at(&file.place, file.named);
@@ -120,8 +120,8 @@ impl Opened {
 }
 
 /// Groups the files by fragment. The key is the location of the fragment's first segment.
-pub fn by_stem(files: &[Input]) -> BTreeMap<Place, Vec<Input>> {
-    let mut groups: BTreeMap<Place, Vec<Input>> = BTreeMap::new();
+pub fn by_stem(files: &[Input]) -> BTreeMap<FileLocation, Vec<Input>> {
+    let mut groups: BTreeMap<FileLocation, Vec<Input>> = BTreeMap::new();
     for file in files {
         let first_place = |(stem, _): (&str, u32)| file.place.sibling(segment_name(stem, 0));
         let stem = stem_and_number(&file.place)
@@ -144,7 +144,7 @@ pub fn recordings(opened: Opened, folders: &[PathBuf]) -> io::Result<Vec<Recordi
 }
 
 /// Returns the stem and the segment number of a fragment's file name.
-fn stem_and_number(place: &Place) -> Option<(&str, u32)> {
+fn stem_and_number(place: &FileLocation) -> Option<(&str, u32)> {
     stem_and_segment(place.name().to_str()?)
 }
 
@@ -160,8 +160,9 @@ pub fn recorder_key(header: &FragmentHeader) -> String {
 impl Opened {
     /// Opens the files. If they were found in a directory, they are listed again when a newer segment exists by now, and as long as one has
     /// disappeared without a newer segment that records its removal: its recorder is still running.
-    fn segments(stem: &Place, mut files: Vec<Input>) -> Opened {
-        let is_gone = |(_, error): &(Place, io::Error)| error.kind() == io::ErrorKind::NotFound;
+    fn segments(stem: &FileLocation, mut files: Vec<Input>) -> Opened {
+        let is_gone =
+            |(_, error): &(FileLocation, io::Error)| error.kind() == io::ErrorKind::NotFound;
         let in_directory = files.iter().all(|file| file.in_directory);
         if in_directory && next_segment(stem, &files).is_some_and(|place| place.exists()) {
             files = list_segments(stem).unwrap_or(files);
@@ -229,14 +230,14 @@ fn newest_segment(files: &[Input]) -> Option<u32> {
 }
 
 /// Returns where the next segment after these files would be.
-fn next_segment(stem: &Place, files: &[Input]) -> Option<Place> {
+fn next_segment(stem: &FileLocation, files: &[Input]) -> Option<FileLocation> {
     let (stem_name, _) = stem_and_number(stem)?;
     let next = newest_segment(files)?.checked_add(1)?;
     Some(stem.sibling(segment_name(stem_name, next)))
 }
 
 /// Lists the segments that exist now.
-pub fn list_segments(stem: &Place) -> Option<Vec<Input>> {
+pub fn list_segments(stem: &FileLocation) -> Option<Vec<Input>> {
     let (name, _) = stem_and_number(stem)?;
     let mut files = list_stems(stem.folder()).ok()?;
     files.retain(|file| stem_and_number(&file.place).is_some_and(|(other, _)| other == name));

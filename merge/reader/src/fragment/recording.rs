@@ -1,7 +1,7 @@
 //! The files that one recorder left behind: its segments and its ring.
 
 use crate::base::file_status::FileId;
-use crate::base::folder::Place;
+use crate::base::folder::FileLocation;
 use crate::device::category::TrackCategories;
 use crate::event::damage::Places;
 use crate::event::mend::Repairs;
@@ -33,7 +33,7 @@ pub struct Recording {
     /// Copy of its ring, and the identity of the ring's file.
     pub ring: Option<(Ring, FileId)>,
     /// Location of its ring.
-    pub ring_place: Option<Place>,
+    pub ring_place: Option<FileLocation>,
     /// Reason why the file in the ring's location is not a ring of this recorder, if there is such a file.
     pub bad_ring: Option<String>,
     /// True if its process was dead before the ring was copied. Only then is the copy complete.
@@ -52,7 +52,7 @@ impl Recording {
     /// Puts the fragments and the ring of a recorder together.
     pub fn new(
         fragments: Vec<Fragment>,
-        ring_place: Option<Place>,
+        ring_place: Option<FileLocation>,
         ring: Option<RingFile>,
         was_dead: bool,
     ) -> Recording {

@@ -5,7 +5,7 @@
 //! settle at once append the same positions, and a reader uses each position once.
 
 use crate::base::file_status::FileId;
-use crate::base::folder::Place;
+use crate::base::folder::FileLocation;
 use crate::event::line::parse;
 use crate::fragment::assembly::{Assembly, StreamKey};
 use crate::fragment::exit::Exit;
@@ -145,7 +145,7 @@ fn is_ours(status: &Stat) -> bool {
 }
 
 /// Returns true if the ring's location still contains the file that was read.
-fn is_unchanged(place: &Place, id: FileId) -> bool {
+fn is_unchanged(place: &FileLocation, id: FileId) -> bool {
     let status = place.status();
     status.is_ok_and(|status| is_ours(&status) && FileId::from_stat(&status) == id)
 }
@@ -189,7 +189,7 @@ mod tests {
             slots: vec![slot],
             ..Ring::default()
         };
-        let place = Place::named(&path).unwrap();
+        let place = FileLocation::named(&path).unwrap();
         let fragment = Fragment::open(&Input::in_directory(place.clone())).unwrap();
         let ring_place = place.sibling(ring_path.file_name().unwrap());
         let ring = RingFile::Read(ring, id);

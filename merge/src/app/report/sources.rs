@@ -1,7 +1,7 @@
 //! Reports the events and the damage of each input.
 
 use crate::app::report::{DamageReport, InputReport, Report};
-use crate::base::folder::Place;
+use crate::base::folder::FileLocation;
 use crate::event::damage::Kind;
 use crate::foreign::ForeignReport;
 use crate::fragment::assembly::Assembly;
@@ -88,7 +88,10 @@ fn report_damage(
         let detail = format!("slot {} bytes {}..{}", gap.stream.0, range.start, range.end);
         damage.add(path(gap.place.0), gap.place.1, Kind::Gap, Some(detail));
     }
-    let ring_path = recording.ring_place.as_ref().map_or(path(0), Place::path);
+    let ring_path = recording
+        .ring_place
+        .as_ref()
+        .map_or(path(0), FileLocation::path);
     if let Some(why) = &recording.bad_ring {
         damage.add(ring_path, 0, Kind::BadRing, Some(why.clone()));
     }

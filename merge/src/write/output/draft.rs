@@ -5,7 +5,7 @@
 //! name next to the final one.
 
 use crate::base::access::Access;
-use crate::base::folder::Place;
+use crate::base::folder::FileLocation;
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -22,18 +22,18 @@ const TRIES: u64 = 1000;
 /// A file that does not have its name yet. It is removed if it is dropped before that.
 pub(super) struct OutputDraft {
     /// Final place of the file.
-    pub(super) place: Place,
+    pub(super) place: FileLocation,
     pub(super) file: File,
     /// Temporary name, unless the file is unnamed.
     temporary: Option<TemporaryName>,
 }
 
 /// A temporary name, which is removed when dropped.
-struct TemporaryName(Option<Place>);
+struct TemporaryName(Option<FileLocation>);
 
 impl OutputDraft {
     /// Opens an empty file for this place.
-    pub(super) fn open(place: &Place, access: Access) -> io::Result<OutputDraft> {
+    pub(super) fn open(place: &FileLocation, access: Access) -> io::Result<OutputDraft> {
         // If an unnamed file is refused, a named one either works or returns the error to report.
         match unnamed(place, access) {
             Ok(file) => Ok(OutputDraft::new(place, file, None)),
@@ -41,7 +41,7 @@ impl OutputDraft {
         }
     }
 
-    fn temporary(place: &Place, access: Access) -> io::Result<OutputDraft> {
+    fn temporary(place: &FileLocation, access: Access) -> io::Result<OutputDraft> {
         let mut names = unfinished();
         let (temporary, file) = create_next_to(place, |name| name.create(access))?;
         if let Some(names) = &mut names {
@@ -50,7 +50,7 @@ impl OutputDraft {
         Ok(OutputDraft::new(place, file, Some(temporary)))
     }
 
-    fn new(place: &Place, file: File, temporary: Option<TemporaryName>) -> OutputDraft {
+    fn new(place: &FileLocation, file: File, temporary: Option<TemporaryName>) -> OutputDraft {
         OutputDraft {
             place: place.clone(),
             file,
@@ -76,7 +76,7 @@ impl OutputDraft {
 
 impl TemporaryName {
     /// Renames the file to `place`, and replaces any file there.
-    fn replace(mut self, place: &Place) -> io::Result<()> {
+    fn replace(mut self, place: &FileLocation) -> io::Result<()> {
         if let Some(name) = &self.0 {
             name.rename(place)?;
         }
@@ -94,7 +94,7 @@ impl Drop for TemporaryName {
 }
 
 /// Opens an unnamed file in the folder of `place`, if it can be named later.
-fn unnamed(place: &Place, access: Access) -> io::Result<File> {
+fn unnamed(place: &FileLocation, access: Access) -> io::Result<File> {
     let file = place.folder().create_unnamed(access)?;
     let (ours, linked) = (file.metadata()?, fs::metadata(descriptor(&file))?);
     if (ours.dev(), ours.ino()) == (linked.dev(), linked.ino()) {
@@ -113,11 +113,11 @@ fn descriptor(file: &File) -> PathBuf {
 /// Gives an unnamed file its name. A link needs a free name, so if `place` is taken, the file gets
 /// a temporary name first. Only a process that is killed by SIGKILL between these two system calls
 /// leaves that name behind.
-fn give_name(file: &File, place: &Place) -> io::Result<()> {
+fn give_name(file: &File, place: &FileLocation) -> io::Result<()> {
     let descriptor = descriptor(file);
     match place.link_descriptor(&descriptor) {
         Err(Errno::EXIST) => {
-            let create = |other: &Place| Ok(other.link_descriptor(&descriptor)?);
+            let create = |other: &FileLocation| Ok(other.link_descriptor(&descriptor)?);
             let (temporary, ()) = create_next_to(place, create)?;
             temporary.replace(place)
         }
@@ -127,8 +127,8 @@ fn give_name(file: &File, place: &Place) -> io::Result<()> {
 
 /// Calls `create` with temporary names next to `place` until one is free.
 fn create_next_to<T>(
-    place: &Place,
-    create: impl Fn(&Place) -> io::Result<T>,
+    place: &FileLocation,
+    create: impl Fn(&FileLocation) -> io::Result<T>,
 ) -> io::Result<(TemporaryName, T)> {
     let name = place.name().to_string_lossy();
     let first = RandomState::new().hash_one(std::process::id());
@@ -146,7 +146,7 @@ fn create_next_to<T>(
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-type Names = Mutex<BTreeSet<Place>>;
+type Names = Mutex<BTreeSet<FileLocation>>;
 
 /// Temporary names, from the first call of [`Unfinished::track`] on. A name whose file is gone
 /// stays in the set, because names are used once.
@@ -154,11 +154,11 @@ static NAMES: OnceLock<Names> = OnceLock::new();
 
 /// Locks the temporary names, if they are tracked. The lock must be held while a file gets or loses
 /// a name.
-fn unfinished() -> Option<MutexGuard<'static, BTreeSet<Place>>> {
+fn unfinished() -> Option<MutexGuard<'static, BTreeSet<FileLocation>>> {
     NAMES.get().map(lock)
 }
 
-fn lock(names: &'static Names) -> MutexGuard<'static, BTreeSet<Place>> {
+fn lock(names: &'static Names) -> MutexGuard<'static, BTreeSet<FileLocation>> {
     names.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -2,7 +2,7 @@
 //! that they sort.
 
 use super::default_destination;
-use crate::base::folder::{Folder, Place};
+use crate::base::folder::{FileLocation, Folder};
 use crate::{Error, Options, Output};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -12,7 +12,7 @@ use std::path::Path;
 /// Files of the parts.
 pub(crate) struct PartPlaces {
     /// Files of this trace.
-    pub(crate) own: Vec<Place>,
+    pub(crate) own: Vec<FileLocation>,
     /// Names of other files that are named like parts, perhaps from an earlier trace with more of
     /// them.
     pub(crate) others: Vec<String>,
@@ -56,7 +56,7 @@ pub(crate) fn part_places(
 }
 
 /// Returns a file that parts can be named after.
-fn destination_with_name(whole: &Path) -> Result<Place, Error> {
+fn destination_with_name(whole: &Path) -> Result<FileLocation, Error> {
     let status = fs::metadata(whole).ok();
     let name = whole.file_name();
     let Some(name) = name.filter(|_| status.is_none_or(|status| status.is_file())) else {
@@ -71,7 +71,7 @@ fn destination_with_name(whole: &Path) -> Result<Place, Error> {
 }
 
 impl Affixes {
-    fn new(whole: &Place) -> Affixes {
+    fn new(whole: &FileLocation) -> Affixes {
         let name = whole.name().as_bytes();
         let unpacked = name.strip_suffix(b".gz").unwrap_or(name);
         let dot = unpacked.iter().rposition(|byte| *byte == b'.');
@@ -119,7 +119,7 @@ mod tests {
             ..Options::new([])
         };
         let places = part_places(&options, None, 1).unwrap();
-        let name = |place: &Place| {
+        let name = |place: &FileLocation| {
             assert_eq!(place.path().parent(), Some(folder.path()));
             place.name().to_str().unwrap().to_owned()
         };

@@ -5,8 +5,8 @@ use super::{is_in_flight, load_at, parts};
 use crate::gather::detail_events::{MomentEvents, OpenAt};
 use crate::rows::IdleInterval;
 use crate::table::{
-    DeviceAt, DeviceTime, Finding, FindingNear, OneMoment, Place, ProcessAt, RequestAt, RunReport,
-    SpanAt,
+    DeviceAt, DeviceTime, Finding, FindingNear, OneMoment, ProcessAt, RequestAt, RunReport, SpanAt,
+    TraceRange,
 };
 use std::collections::BTreeMap;
 use trace_merge::events::TraceThread;
@@ -104,7 +104,7 @@ fn device(
             Some(_) => None,
         },
         idle: interval.map(|interval| interval.cause),
-        idle_place: interval.map(|interval| Place {
+        idle_place: interval.map(|interval| TraceRange {
             from_ns: interval.start_ns,
             dur_ns: interval.dur_ns,
         }),

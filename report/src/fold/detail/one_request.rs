@@ -7,8 +7,8 @@ use crate::gather::edge::number;
 use crate::rows::IdleInterval;
 use crate::statistics::quantiles::Quantiles;
 use crate::table::{
-    LongestGap, Neighbour, OnePart, OneRequest, Place, Request, RequestSteps, RunReport,
-    StepOfRequest,
+    LongestGap, Neighbour, OnePart, OneRequest, Request, RequestSteps, RunReport, StepOfRequest,
+    TraceRange,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -133,7 +133,7 @@ pub(crate) fn one_request(
         itl: longest_gap(request, &events.tokens, outputs),
         steps: steps(report, request, &own_steps),
         neighbours: neighbours(&report.request, nth),
-        place: Place {
+        place: TraceRange {
             from_ns: begin_ns,
             dur_ns: wall_ns,
         },

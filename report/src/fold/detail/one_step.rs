@@ -13,7 +13,7 @@ use crate::serving_clock::ServingClock;
 use crate::stack_tree::StackTree;
 use crate::statistics::quantiles::Quantiles;
 use crate::table::{
-    Activity, BatchOfStep, DeviceInStep, OneStep, Place, ProcessInStep, RunReport, SlowStep,
+    Activity, BatchOfStep, DeviceInStep, OneStep, ProcessInStep, RunReport, SlowStep, TraceRange,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -63,8 +63,8 @@ impl StepSpans {
         self.time.to_ns - self.time.from_ns
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> TraceRange {
+        TraceRange {
             from_ns: self.time.from_ns,
             dur_ns: self.dur_ns(),
         }
@@ -206,7 +206,7 @@ pub(crate) fn one_step(
     let is_in = |process: usize| processes.iter().any(|(number, _)| *number == process);
     let devices = device_use(report, idle, time, |device| is_in(device.worker));
     let batch = batch(&events, time, is_in);
-    let mut neighbours: Vec<(u64, Place)> = found
+    let mut neighbours: Vec<(u64, TraceRange)> = found
         .near
         .iter()
         .map(|near| (near.number, near.place()))
@@ -218,7 +218,7 @@ pub(crate) fn one_step(
     };
     Ok(OneStep {
         step: found.step.number,
-        place: Place {
+        place: TraceRange {
             from_ns: time.from_ns,
             dur_ns: time.to_ns - time.from_ns,
         },

@@ -1,7 +1,7 @@
 //! Crashes and losses, which come before all other findings.
 
 use super::draft;
-use crate::table::{CostOf, Finding, Place, RunReport};
+use crate::table::{CostOf, Finding, RunReport, TraceRange};
 
 /// Maximum number of requests and processes that are named.
 const NAMED: usize = 3;
@@ -70,9 +70,9 @@ pub(super) fn crash(report: &RunReport) -> Option<Finding> {
 }
 
 /// Returns the time around the last event of the process that died first.
-pub(crate) fn crash_place(report: &RunReport) -> Option<Place> {
+pub(crate) fn crash_place(report: &RunReport) -> Option<TraceRange> {
     let last_ns = report.crash.as_ref()?.last_ns?;
-    Some(Place {
+    Some(TraceRange {
         from_ns: (last_ns - BEFORE_NS).max(0),
         dur_ns: 2 * BEFORE_NS,
     })

@@ -3,7 +3,9 @@
 use super::draft;
 use crate::amount::duration;
 use crate::fold::verdict::KV_FULL;
-use crate::table::{CostOf, Finding, Place, Request, RequestPart, RunReport, SeriesKind, Stall};
+use crate::table::{
+    CostOf, Finding, Request, RequestPart, RunReport, SeriesKind, Stall, TraceRange,
+};
 
 /// Minimum shares of the time of requests. docs/time.md explains where each comes from.
 const QUEUE: f64 = 0.10;
@@ -110,12 +112,12 @@ fn preemptions(report: &RunReport) -> Option<Finding> {
 }
 
 /// Returns the time from queue to end of the request that was preempted for longest.
-fn most_preempted(preempted: &[&Request]) -> Option<Place> {
+fn most_preempted(preempted: &[&Request]) -> Option<TraceRange> {
     let most = preempted
         .iter()
         .max_by_key(|request| request.preempted_ns)?;
     let from_ns = most.queued_ns?;
-    Some(Place {
+    Some(TraceRange {
         from_ns,
         dur_ns: most.finished_ns? - from_ns,
     })
@@ -227,7 +229,7 @@ pub(super) fn process_stalled(report: &RunReport) -> Option<Finding> {
     let advice = "look for what kept it: a signal (SIGSTOP), a debugger, no free core, swapping";
     let cost = (stalled_share(report, &stalls), CostOf::RequestTime);
     Some(Finding {
-        place: Some(Place {
+        place: Some(TraceRange {
             from_ns: longest.from_ns,
             dur_ns: longest.dur_ns,
         }),
@@ -264,8 +266,11 @@ fn share_of_e2e(report: &RunReport, ns: impl Fn(&Request) -> Option<i64>) -> f64
 }
 
 /// Returns the longest of the times that `time` returns, each as a start and a duration.
-fn longest(report: &RunReport, time: impl Fn(&Request) -> Option<(i64, i64)>) -> Option<Place> {
+fn longest(
+    report: &RunReport,
+    time: impl Fn(&Request) -> Option<(i64, i64)>,
+) -> Option<TraceRange> {
     let times = report.request.iter().filter_map(time);
     let (from_ns, dur_ns) = times.max_by_key(|(_, dur_ns)| *dur_ns)?;
-    Some(Place { from_ns, dur_ns })
+    Some(TraceRange { from_ns, dur_ns })
 }

@@ -1,7 +1,7 @@
 //! The screen of one moment.
 
 use super::{cause, cells, load_words, ns, open_line, short, span_words, table};
-use crate::table::{DeviceAt, OneMoment, Place, ProcessAt, RunPhaseKind};
+use crate::table::{DeviceAt, OneMoment, ProcessAt, RunPhaseKind, TraceRange};
 use sa_format::visible;
 
 /// Maximum number of processes that are shown.
@@ -21,7 +21,7 @@ pub(super) fn text(moment: &OneMoment, run: &str) -> String {
     out.push_str(&devices(moment));
     out.push_str(&requests(moment));
     for finding in &moment.findings {
-        let Place { from_ns, dur_ns } = finding.place;
+        let TraceRange { from_ns, dur_ns } = finding.place;
         let when = match (from_ns > moment.at_ns, from_ns + dur_ns < moment.at_ns) {
             (true, _) => format!("{} later", ns(from_ns - moment.at_ns)),
             (_, true) => format!("{} earlier", ns(moment.at_ns - from_ns - dur_ns)),
@@ -36,7 +36,7 @@ pub(super) fn text(moment: &OneMoment, run: &str) -> String {
     if !moment.findings.is_empty() {
         out.push('\n');
     }
-    let place = Place {
+    let place = TraceRange {
         from_ns: (moment.at_ns - AROUND_NS).max(0),
         dur_ns: 2 * AROUND_NS,
     };
