@@ -205,8 +205,8 @@ fn issue_19_losses_that_no_file_can_report_are_printed() {
     assert!(failed > 1, "{failed} calls failed");
     let found = HostRecording::in_dir(&dir.path().join("run"));
     let lost = SPANS - found.recorded();
-    let said = format!("sa-profile: {lost} events of process ");
-    assert!(outcome.stderr.starts_with(&said), "{lost}: {outcome:?}");
+    let message = format!("sa-profile: lost {lost} events of process ");
+    assert!(outcome.stderr.starts_with(&message), "{lost}: {outcome:?}");
     assert!(outcome.stderr.ends_with("(disk_full)\n"), "{outcome:?}");
     assert_eq!(found.lost, 0);
 }
