@@ -9,7 +9,7 @@ fn a_run_that_records_is_copied_aside() {
     let snapshot = || ground.run(&["snapshot", "out", "copy"]);
     let done = snapshot();
     assert_eq!(done, Ended::done(done.stdout.as_str()));
-    assert!(done.stdout.contains("1 fragments"), "{done:?}");
+    assert!(done.stdout.contains("copy: 1 fragment, "), "{done:?}");
     let again = snapshot();
     assert_eq!(
         again.code,
