@@ -29,7 +29,7 @@ pub(crate) struct AsyncSpan {
 
 #[pymethods]
 impl AsyncSpan {
-    /// Adds args, given as keywords.
+    /// Adds args to the span, given as keywords. Does nothing after the span has ended.
     #[pyo3(signature = (**args))]
     fn arg(&self, args: Option<&Bound<'_, PyDict>>) {
         let text = Scratch::encode(args); // before locking, because encoding may run Python code
@@ -104,7 +104,7 @@ impl AsyncSpan {
         }
     }
 
-    /// Ends the span with the args in `text`.
+    /// Ends the span and adds the encoded args in `text` to it. Does nothing if the span has already ended.
     pub(crate) fn end_with(&self, text: &[u8]) {
         let ended = self.lock().take();
         if let Some(mut span) = ended {
@@ -112,14 +112,16 @@ impl AsyncSpan {
         }
     }
 
-    /// Returns the span's track for an event that began at `start_ns`, if the span is recorded and the event fits there.
+    /// Returns the track that shows the span, for writing an event that began at `start_ns`. Returns `None` if the span is not recorded, or if the event would
+    /// overlap an earlier span there.
     pub(crate) fn track_since(&self, start_ns: u64) -> Option<Track> {
         self.lock()
             .as_ref()
             .and_then(|span| span.track_since(start_ns))
     }
 
-    /// Writes an instant on the span's track or, after the span has ended, on the track of the running code. On a thread's own track, `ts_ns` is ignored and the time is now.
+    /// Writes an instant on the span's track or, after the span has ended, on the track of the running task or thread. `args` appends the encoded args. On a
+    /// thread's own track, `ts_ns` is ignored and the time is now.
     pub(crate) fn write_instant(
         &self,
         name: &Bound<'_, PyAny>,
@@ -204,7 +206,7 @@ fn push_request(
     }
 }
 
-/// Opens a span on this lane, or on its own lane.
+/// Opens an async span on the lane with this name or, if `lane` is `None`, on a lane of its own. If the level is off, returns a span that records nothing.
 pub(crate) fn open(
     name: &Bound<'_, PyAny>,
     (category, level): (&str, Level),

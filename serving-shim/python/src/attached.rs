@@ -16,7 +16,7 @@ impl<T> Attached<T> {
         Attached(RefCell::new(value))
     }
 
-    /// Calls `act` with the value and returns its result. Returns `None` while another call of `act` is running.
+    /// Calls `act` with the protected value and returns its result. Returns `None` if the value is in use: another call of `with` has not finished.
     pub(crate) fn with<R>(&self, _py: Python<'_>, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.0
             .try_borrow_mut()

@@ -6,7 +6,7 @@ use sa_recorder::{Config, Keep, Level, host};
 
 use crate::names;
 
-/// Returns the configuration of a process started with these variables, or None if they do not ask for recording.
+/// Returns the recording configuration that the environment variables of this process ask for, as a dict, or None if they ask for no recording.
 #[pyfunction]
 pub(crate) fn configuration(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
     let Some(config) = Config::from_lookup(host::variable) else {

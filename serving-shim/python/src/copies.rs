@@ -10,7 +10,8 @@ const FIRST: &str = "_sa_profile_extension";
 /// Version of this copy. In another version, the same names may mean something else.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Replaces this module's contents with those of the first copy in the process. Returns false if the process has no copy of this version.
+/// Replaces the contents of this Python module with those of the first copy of it that the process has loaded. Returns false if the process has no other copy
+/// of this version.
 pub(crate) fn adopt(module: &Bound<'_, PyModule>) -> PyResult<bool> {
     let sys = module.py().import(intern!(module.py(), "sys"))?;
     let Ok(first) = sys.getattr(FIRST) else {
@@ -31,7 +32,7 @@ pub(crate) fn adopt(module: &Bound<'_, PyModule>) -> PyResult<bool> {
     Ok(true)
 }
 
-/// Publishes this module for other copies in the process.
+/// Stores this module in `sys`, where copies of it that are loaded later find it.
 pub(crate) fn offer(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", VERSION)?;
     let sys = module.py().import(intern!(module.py(), "sys"))?;

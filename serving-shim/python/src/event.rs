@@ -15,7 +15,7 @@ pub(crate) struct Event<'a, 'py> {
 }
 
 impl<'a, 'py> Event<'a, 'py> {
-    /// Describes an event. `args` is `"key":value,…`.
+    /// Creates the description of an event, which is not yet recorded. `args` is `"key":value,…`.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl<'a, 'py> Event<'a, 'py> {
         self.named.level()
     }
 
-    /// Opens a span on the calling thread.
+    /// Opens a span, as this event describes it, on the calling thread's track.
     pub(crate) fn open_on_thread(&self) -> SpanGuard {
         if let Named::Site(site) = self.named {
             return SpanGuard::open(site, |args| args.raw(self.args));
@@ -53,7 +53,8 @@ impl<'a, 'py> Event<'a, 'py> {
         guard
     }
 
-    /// Opens a span on a lane. `texts` are needed if the names are not interned. Runs no Python code.
+    /// Opens a span, as this event describes it, inside `parent` or on the lane with this name. `texts` are the category and the name, which are needed if
+    /// they are not interned. Runs no Python code.
     pub(crate) fn open_on_lane(
         &self,
         parent: Option<&AsyncSpan>,
@@ -70,12 +71,12 @@ impl<'a, 'py> Event<'a, 'py> {
         }
     }
 
-    /// Returns category and name if they are not interned.
+    /// Returns the event's category and name if they are not interned, otherwise `None`.
     pub(crate) fn uninterned_texts(&self) -> Option<(String, String)> {
         matches!(self.named, Named::Uninterned(_)).then(|| self.texts())
     }
 
-    /// Writes an instant on the calling thread.
+    /// Writes an instant, as this event describes it, on the calling thread's track. Its time is now.
     pub(crate) fn instant_on_thread(&self) {
         if let Named::Site(site) = self.named {
             return site_instant(site, |args| args.raw(self.args));
@@ -85,14 +86,14 @@ impl<'a, 'py> Event<'a, 'py> {
         Recorder::get().instant(self.level(), &category, &name, &args);
     }
 
-    /// Writes an instant on a track.
+    /// Writes an instant, as this event describes it, on a track. Its time is `ts_ns`.
     pub(crate) fn instant_on_track(&self, track: Track, ts_ns: u64) {
         let (category, name) = self.texts();
         let args = Args::from_text(self.args.to_vec());
         track.instant(self.level(), &category, &name, ts_ns, &args);
     }
 
-    /// Writes a counter, whose series are the args.
+    /// Writes a counter, as this event describes it. The event's args are the counter's series.
     pub(crate) fn counter(&self) {
         if let Named::Site(site) = self.named {
             return site_counter(site, |args| args.raw(self.args));
@@ -101,7 +102,7 @@ impl<'a, 'py> Event<'a, 'py> {
         Recorder::get().counter(self.level(), &self.texts().1, &args);
     }
 
-    /// Returns category and name.
+    /// Returns the event's category and name as texts.
     pub(crate) fn texts(&self) -> (String, String) {
         let category = names::category_text(self.category).unwrap_or_default();
         let name = names::text("name", self.name).unwrap_or_default();

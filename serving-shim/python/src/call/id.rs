@@ -11,7 +11,8 @@ pub(crate) enum Id<'py> {
     Number(Bound<'py, PyInt>),
 }
 
-/// Converts an object to an id. The common types are checked first, because a failed lookup of `__index__` is slow.
+/// Converts a Python argument to an id, which is a text or a number. `what` names the argument in the error message. The common types are checked first,
+/// because a failed lookup of `__index__` is slow.
 pub(crate) fn parse<'py>(what: &str, id: &Bound<'py, PyAny>) -> PyResult<Id<'py>> {
     if let Ok(text) = id.cast::<PyString>() {
         return Ok(Id::Text(text.clone()));
@@ -31,7 +32,7 @@ pub(crate) fn parse<'py>(what: &str, id: &Bound<'py, PyAny>) -> PyResult<Id<'py>
     )))
 }
 
-/// Converts an object to an id as text. The text of an int or a UUID is the result of `str`.
+/// Converts a Python argument to the text of an id. For an int or a UUID, that is the result of `str`. `what` names the argument in the error message.
 pub(crate) fn text<'py>(what: &str, id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
     match parse(what, id)? {
         Id::Text(text) => Ok(text),
@@ -39,7 +40,8 @@ pub(crate) fn text<'py>(what: &str, id: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     }
 }
 
-/// Returns the result of an object's `__index__`, which numpy's integers have. A `TypeError` means that there is no such method. All other errors are passed on.
+/// Returns the int that an object's method `__index__` returns. Integers of numpy have this method. Returns `None` if there is no such method (a `TypeError`).
+/// All other errors are passed on.
 fn index<'py>(id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyInt>>> {
     // SAFETY: the object is alive.
     let number = unsafe { ffi::PyNumber_Index(id.as_ptr()) };

@@ -19,7 +19,8 @@ macro_rules! bounded {
 }
 bounded!(u32 u64 i64 usize);
 
-/// Converts an integer argument. PyO3 would name the argument in an exception note, but Python 3.10 does not support notes.
+/// Converts a Python int to the Rust type `T`. `what` names the argument in the error message. PyO3 would name it in an exception note, but Python 3.10 does
+/// not support notes.
 pub(crate) fn parse<T: Bounded>(what: &str, number: &Bound<'_, PyAny>) -> PyResult<T> {
     let found = number.extract::<i128>().ok();
     found
@@ -27,7 +28,7 @@ pub(crate) fn parse<T: Bounded>(what: &str, number: &Bound<'_, PyAny>) -> PyResu
         .ok_or_else(|| out_of_range::<T>(what, number))
 }
 
-/// Converts an optional integer argument.
+/// Converts an optional Python int to the Rust type `T`, or to `None` if the argument was not given. `what` names the argument in the error message.
 pub(crate) fn parse_optional<T: Bounded>(
     what: &str,
     number: Option<&Bound<'_, PyAny>>,

@@ -10,19 +10,20 @@ use sa_format::visible;
 static WARNED_NOT_A_NUMBER: AtomicBool = AtomicBool::new(false);
 static WARNED_END_WITHOUT_BEGIN: AtomicBool = AtomicBool::new(false);
 
-/// Reports that a series of a counter is not a finite number. Only the first one is reported, because a loop may have a thousand names.
+/// Warns on stderr that the value of a counter's series is not a finite number. Only the first one in the process is reported, because a loop may have a
+/// thousand names.
 #[cold]
 pub(crate) fn warn_not_a_number(series: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
     if is_first(&WARNED_NOT_A_NUMBER) {
-        let found = found(value);
+        let found = describe_value(value);
         let text =
             format!("counter(): {series}: expected a finite number, found {found}: it is left out");
         say(series.py(), &text);
     }
 }
 
-/// Returns what was found instead of a finite number: the value of a float, or the type of anything else.
-fn found(value: &Bound<'_, PyAny>) -> String {
+/// Describes a value that is not a finite number, for a warning: the digits of a float, or the type name of anything else.
+fn describe_value(value: &Bound<'_, PyAny>) -> String {
     match value.cast::<PyFloat>() {
         Ok(number) => number.value().to_string(),
         Err(_) => value
@@ -32,7 +33,7 @@ fn found(value: &Bound<'_, PyAny>) -> String {
     }
 }
 
-/// Reports that nothing was begun that `end` could end.
+/// Warns on stderr, once, that `sa_profile.end` was called although no span from `sa_profile.begin` is open.
 #[cold]
 pub(crate) fn end_without_begin(py: Python<'_>) {
     if is_first(&WARNED_END_WITHOUT_BEGIN) {
@@ -43,7 +44,7 @@ pub(crate) fn end_without_begin(py: Python<'_>) {
     }
 }
 
-/// Writes a line to `sys.stderr`, unless it is closed.
+/// Writes a line with the prefix `sa_profile: ` to `sys.stderr`. Errors are ignored.
 fn say(py: Python<'_>, text: &str) {
     let line = format!("sa_profile: {}\n", visible(text));
     let write = || -> PyResult<()> {
@@ -57,7 +58,8 @@ fn say(py: Python<'_>, text: &str) {
     let _ = write(); // the message is not essential
 }
 
-/// Reports, once, that a function called by the hooks has failed. Returns errors other than `Exception`, such as `KeyboardInterrupt`, because those are for the host.
+/// Reports, once, that `function`, which a hook called, has failed with `error`. Returns an error that is not an `Exception`, such as `KeyboardInterrupt`,
+/// instead of reporting it, because it is meant for the host.
 #[cold]
 pub(crate) fn failed(py: Python<'_>, function: &str, error: PyErr) -> PyResult<()> {
     if !error.is_instance_of::<PyException>(py) {

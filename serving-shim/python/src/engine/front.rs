@@ -74,7 +74,7 @@ struct FrontStep {
     span: Py<OpenSpan>,
 }
 
-/// Returns an attribute if it exists and is not `None`.
+/// Returns the value of a Python object's attribute. Returns `None` if there is no such attribute or its value is Python's `None`.
 fn attribute<'py>(
     object: &Bound<'py, PyAny>,
     name: &Bound<'py, PyString>,
@@ -86,7 +86,7 @@ fn is_recording() -> bool {
     Recorder::get().levels() != Levels::NONE
 }
 
-/// Opens a span of the API server on the track of the running code.
+/// Opens a span with the category `serving` on the track of the running task or thread.
 fn open<'py>(name: &Bound<'py, PyString>, args: &[u8]) -> PyResult<Bound<'py, OpenSpan>> {
     let category = Some(intern!(name.py(), "serving").as_any());
     OpenSpan::open(&Event::new(Level::E2e, category, name, args)?)
@@ -106,8 +106,9 @@ impl FrontRequests {
         }
     }
 
-    /// Starts to wait for a request's outputs, and starts the request's flow. Returns the function to call when the observed call ends. If a client wants several answers, each is a request, and
-    /// `parent` is the client's own request. `exchange` is the HTTP request that it comes from.
+    /// Starts to observe the call in which vLLM accepts a request. Opens the request's span and starts its flow arrow. Returns the function to call when the
+    /// observed call ends, or `None` if nothing is recorded. `new` is vLLM's request object. If a client wants several answers, each is a request of its own,
+    /// and `parent` is the client's request. `exchange` is the HTTP request that it comes from.
     #[pyo3(signature = (new, parent, exchange, /))]
     fn admit<'py>(
         slf: &Bound<'py, Self>,
@@ -142,7 +143,8 @@ impl FrontRequests {
         Ok(Some(leave))
     }
 
-    /// Starts to observe a call that handles a step's outputs. Returns the function to call when it ends.
+    /// Starts to observe the call in which vLLM processes the outputs of one engine step, and opens its span. Returns the function to call when the observed
+    /// call ends, or `None` if nothing is recorded.
     #[pyo3(signature = (outputs, engine_stamp, statistics, /))]
     fn step<'py>(
         slf: &Bound<'py, Self>,
@@ -187,7 +189,8 @@ impl FrontRequests {
         Ok(Some(leave))
     }
 
-    /// Ends a request, if it is open, at this time. Its flow ends in the last span that began before. `error` is the type of the exception that ended the request.
+    /// Ends the span and the flow arrow of a request, if the request is open. The arrow ends in the last span that began before `ts_ns`. `reason` is the
+    /// request's finish reason, and `error` the type of the exception that ended it.
     #[pyo3(signature = (request_id, reason, ts_ns, error=None, /))]
     fn end(
         &self,
@@ -202,7 +205,8 @@ impl FrontRequests {
         }
     }
 
-    /// Traverses the Python objects. `reason` is a function of the package, whose modules refer back to this object. Without this, none of them would be freed when the program ends.
+    /// Reports the Python objects that this object refers to, for the garbage collector. `reason` is a function of the package, whose modules refer back to
+    /// this object. Without this, none of them would be freed when the program ends.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.open)?;
         visit.call(&self.reason)
@@ -210,7 +214,7 @@ impl FrontRequests {
 }
 
 impl FrontRequests {
-    /// Removes and returns an open request.
+    /// Removes a request from the open requests and returns it. Returns `None` if no request with this id is open.
     fn remove<'py>(
         &self,
         request_id: &Bound<'py, PyAny>,
@@ -225,7 +229,7 @@ impl FrontRequests {
         Ok(Some(request.cast_into()?))
     }
 
-    /// Returns the API's name for a finish reason.
+    /// Returns the name that the API uses for vLLM's finish reason, and caches it.
     fn reason_name<'py>(&self, reason: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         /// More reasons than any version has.
         const MAX_REASONS: usize = 16;
@@ -250,7 +254,7 @@ impl FrontRequests {
 }
 
 impl FrontRequest {
-    /// Records an instant of the request at this time.
+    /// Records an instant on the request's track at the time `ts_ns`. Its args are the request id and, if given, the finish reason.
     fn instant(
         &self,
         name: &Bound<'_, PyString>,
@@ -267,7 +271,7 @@ impl FrontRequest {
         })
     }
 
-    /// Records the first token.
+    /// Records an instant for the request's first output token at the time `ts_ns`. Stores the number of cached prompt tokens, which `output` contains.
     fn first_token(&self, output: &Bound<'_, PyAny>, ts_ns: u64) -> PyResult<()> {
         let py = output.py();
         self.instant(intern!(py, "request.first_token"), ts_ns, None)?;
@@ -282,7 +286,7 @@ impl FrontRequest {
         Ok(())
     }
 
-    /// Ends the request's flow and its span.
+    /// Ends the request's flow arrow at the time `ts_ns`, and its span now. Adds the finish reason, the token counts and the error to the span.
     fn end(
         &self,
         slf: &Bound<'_, Self>,
@@ -313,7 +317,7 @@ impl FrontRequest {
 
 #[pymethods]
 impl Admission {
-    /// Ends the observed call. A request that vLLM refused is no longer open.
+    /// Ends the span of the observed call when the call ends. If the call raised `error`, vLLM has refused the request, so this ends the request too.
     #[pyo3(signature = (result, error, /))]
     fn leave(&self, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = result.py();
@@ -334,7 +338,7 @@ impl Admission {
 
 #[pymethods]
 impl FrontStep {
-    /// Ends the observed call and counts the outputs for their requests.
+    /// Ends the span of the observed call when the call ends. Counts the step's output tokens for their requests.
     #[pyo3(signature = (result, error, /))]
     fn leave(&self, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = result.py();
@@ -352,7 +356,8 @@ impl FrontStep {
 }
 
 impl FrontStep {
-    /// Counts the outputs and ends the requests that are complete. Appends args that describe the outputs.
+    /// Counts the step's output tokens for their requests, and ends the requests that are complete. `result` is what the observed call returned. Appends args
+    /// that describe the outputs to `text`.
     fn count(&self, result: &Bound<'_, PyAny>, text: &mut Vec<u8>) -> PyResult<()> {
         let py = result.py();
         let front = self.front.get();
@@ -373,7 +378,8 @@ impl FrontStep {
         Ok(())
     }
 
-    /// Handles an output that is the first or the last one of its request.
+    /// Handles the first or the last output of a request: records the first token, counts the output's tokens, and ends the request if it is finished. Ignores
+    /// a request that is not open.
     fn handle_output(&self, output: &Bound<'_, PyAny>, tokens: usize) -> PyResult<()> {
         let py = output.py();
         let front = self.front.get();
@@ -395,7 +401,7 @@ impl FrontStep {
         Ok(())
     }
 
-    /// Ends a request after its last output.
+    /// Records that a request's answer is complete, and ends the request. Does nothing if the request is not open.
     fn end_answered(
         &self,
         request_id: &Bound<'_, PyAny>,

@@ -29,17 +29,19 @@ fn with_arrivals<R>(py: Python<'_>, act: impl FnOnce(&mut Arrivals<ThisThread>) 
     })
 }
 
-/// Records that the event loop's thread starts to work on a step's outputs. Returns the value to pass to [`step_ended`].
+/// Records that the event loop's thread starts to process the outputs of an engine step. Returns the value to pass to [`step_ended`], a reading of the coarse
+/// clock.
 pub(crate) fn step_began(py: Python<'_>) -> i64 {
     with_arrivals(py, Arrivals::step_began).unwrap_or(0)
 }
 
-/// Records that the event loop's thread has finished a step's outputs.
+/// Records that the event loop's thread has processed the outputs of an engine step. `since` is what [`step_began`] returned.
 pub(crate) fn step_ended(py: Python<'_>, since: i64) {
     with_arrivals(py, |arrivals| arrivals.step_ended(since));
 }
 
-/// Observes a server's protocol reading the first byte of a request. Returns the function to call when that call ends.
+/// Observes how an HTTP server's protocol object reads the first byte of a request, and estimates when that byte arrived. Returns the function to call when
+/// the observed call ends, or None if nothing is recorded.
 #[pyfunction]
 #[pyo3(signature = (protocol, *_args))]
 pub(crate) fn message_begin<'py>(
@@ -70,7 +72,7 @@ pub(crate) fn message_begin<'py>(
         .map(Some)
 }
 
-/// Returns the time at which the previous answer on this connection was sent.
+/// Returns the time at which the previous answer on the protocol's connection was sent, in ns, or `None` if there was none.
 fn answered_ns(protocol: &Bound<'_, PyAny>) -> Option<i64> {
     let py = protocol.py();
     let scope = protocol.getattr_opt(intern!(py, "scope")).ok()??;
@@ -78,7 +80,7 @@ fn answered_ns(protocol: &Bound<'_, PyAny>) -> Option<i64> {
     scope.get_item(intern!(py, ANSWERED)).ok()??.extract().ok()
 }
 
-/// Returns the file descriptor of a protocol's connection, if it has one.
+/// Returns the file descriptor of the socket that an HTTP server's protocol object uses, if it has one.
 fn descriptor(protocol: &Bound<'_, PyAny>) -> Option<i32> {
     let py = protocol.py();
     let transport = protocol.getattr_opt(intern!(py, "transport")).ok()??;
@@ -117,7 +119,7 @@ pub(crate) fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
-/// Returns the value of a key, or `None` if the object does not have it.
+/// Returns `object[key]`, or `None` if the object does not have this key.
 fn item<'py>(object: &Bound<'py, PyAny>, key: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
     let Ok(dict) = object.cast::<PyDict>() else {
         return object.get_item(key).ok();

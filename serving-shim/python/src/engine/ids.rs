@@ -18,7 +18,7 @@ pub(crate) struct RequestIds {
 }
 
 impl RequestIds {
-    /// Returns true if these are the keys of a dict: the same objects in the same order.
+    /// Returns true if these request ids are the keys of the dict `counts`: the same objects in the same order.
     fn are_keys_of(&self, counts: &Bound<'_, PyDict>) -> bool {
         let (mut at, mut key) = (0, null_mut());
         let mut is_next = |id: &Py<PyAny>| {
@@ -30,13 +30,15 @@ impl RequestIds {
         counts.len() == self.ids.len() && self.ids.iter().all(&mut is_next)
     }
 
-    /// Returns a flag that is set if all of these requests are known to have an output. A request in each step keeps its outputs: if they are discarded, it returns as a new request.
+    /// Returns a flag that is set if all of these requests are known to have output tokens. A request that is in each step keeps its outputs: if they are
+    /// discarded, it returns as a new request.
     pub(crate) fn have_outputs(&self) -> &AtomicBool {
         &self.have_outputs
     }
 }
 
-/// Returns the keys of a mapping as an arg of events. If they are the same as in `before`, returns that. Returns a list if the keys are not texts or if there are very many.
+/// Returns the keys of `counts`, which are request ids, as a value for the args of events. If they are the same as in `before`, the ids of the previous step,
+/// returns `before`. Returns a list if the keys are not texts or if there are very many.
 pub(crate) fn request_ids_arg<'py>(
     counts: &Bound<'py, PyAny>,
     before: &Bound<'py, PyAny>,

@@ -39,19 +39,19 @@ impl OutputCounts {
         self.number
     }
 
-    /// Number of output tokens.
+    /// Number of output tokens of the request so far.
     #[getter]
     pub(crate) fn output_tokens(&self) -> u64 {
         self.tokens.load(Ordering::Relaxed)
     }
 
-    /// Number of steps that produced output tokens.
+    /// Number of steps that produced output tokens for the request so far.
     #[getter]
     fn output_steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// Adds the tokens of a step.
+    /// Adds the output tokens of one step to the request's counts.
     #[pyo3(signature = (tokens, /))]
     pub(crate) fn add(&self, tokens: usize) {
         if tokens > 0 {
@@ -62,7 +62,7 @@ impl OutputCounts {
 }
 
 impl OutputCounts {
-    /// Adds the tokens of a step, unless they include the request's first token. Returns true if it has added them.
+    /// Adds the output tokens of one step to the request's counts, unless they include the request's first token. Returns true if it has added them.
     fn add_unless_first(&self, tokens: usize) -> bool {
         let is_further = tokens == 0 || self.output_tokens() > 0;
         if is_further {
@@ -95,14 +95,14 @@ struct Slot {
 }
 
 impl Slot {
-    /// Returns true if this is the request's id: the same object, or the same text, because ids from messages are new objects.
+    /// Returns true if `request_id` is the id of the slot's request: the same object, or the same text, because ids from messages are new objects.
     fn matches(&self, request_id: &Bound<'_, PyAny>) -> bool {
         let ours = self.request_id.bind(request_id.py());
         ours.is(request_id) || are_same_text(ours, request_id)
     }
 }
 
-/// Returns true if both objects are equal texts. Runs no other code.
+/// Returns true if both Python objects are strings with equal text. Runs no Python code.
 fn are_same_text(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
     let are_texts =
         one.is_exact_instance_of::<PyString>() && other.is_exact_instance_of::<PyString>();
@@ -119,8 +119,9 @@ impl OutputCounter {
         }
     }
 
-    /// Counts the outputs of a step and returns their total number of tokens. An output is not counted for its request if it is the request's first or last one, or if the request is
-    /// unknown. Instead, `handle` is called with it and its number of tokens. With `handles_all`, `handle` is called for each output.
+    /// Counts the output tokens of one step for their requests and returns their total number. `requests` maps ids to requests. An output is not counted for
+    /// its request if it is the request's first or last one, or if the request is unknown. Instead, `handle` is called with it and its number of tokens. With
+    /// `handles_all`, `handle` is called for each output.
     #[pyo3(signature = (outputs, requests, handle, handles_all=false, /))]
     fn count(
         &self,
@@ -134,7 +135,7 @@ impl OutputCounter {
         self.count_each(outputs, requests, &mut handle, handles_all, |_, _| {})
     }
 
-    /// Drops the stored positions, because a request was removed.
+    /// Drops the stored positions of requests in the last step's outputs, because a request was removed.
     pub(crate) fn forget(&self, py: Python<'_>) {
         let forget = |last: &mut LastStep| {
             last.forgotten += 1;
@@ -145,8 +146,8 @@ impl OutputCounter {
 }
 
 impl OutputCounter {
-    /// Counts the outputs of a step like `count`, and returns the text of args that describe them: the total number of tokens, and the number of each request that got an output. If every
-    /// request got one token, the tokens of each output are left out.
+    /// Counts the output tokens of one step like `count`, and returns encoded args that describe them: the total number of tokens, and the number of each
+    /// request that got an output. If every request got one token, the tokens of each output are left out.
     pub(crate) fn describe(
         &self,
         outputs: &Bound<'_, PyAny>,
@@ -173,7 +174,8 @@ impl OutputCounter {
         Ok(text)
     }
 
-    /// Counts the outputs of a step, and calls `each` with the request and the tokens of every output whose request is known.
+    /// Counts the output tokens of one step and returns their total number. Calls `each` with the request and the number of tokens of every output whose
+    /// request is known.
     fn count_each(
         &self,
         outputs: &Bound<'_, PyAny>,
@@ -215,7 +217,8 @@ impl OutputCounter {
     }
 }
 
-/// Returns the request of an output. It is usually the one at the same position in the step before.
+/// Returns the request that an output belongs to, or `None` if its id is not in `requests`. `slots` are the requests by their position in the previous step,
+/// where it is usually found at the same position `at`.
 fn find_request<'py>(
     output: &Bound<'py, PyAny>,
     requests: &Bound<'py, PyDict>,
@@ -243,7 +246,7 @@ fn find_request<'py>(
     Ok(Some(request))
 }
 
-/// Appends a list of whole numbers.
+/// Appends whole numbers to `text` as a JSON list.
 fn push_numbers(text: &mut Vec<u8>, numbers: &[u64]) {
     text.push(b'[');
     for (at, number) in numbers.iter().enumerate() {
@@ -255,7 +258,7 @@ fn push_numbers(text: &mut Vec<u8>, numbers: &[u64]) {
     text.push(b']');
 }
 
-/// Returns the number of the last request.
+/// Returns the number of the request that was created last in this process. Numbers begin at 1.
 #[pyfunction]
 pub(crate) fn last_request_number() -> u64 {
     LAST_NUMBER.load(Ordering::Relaxed)

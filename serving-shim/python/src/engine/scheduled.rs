@@ -37,7 +37,7 @@ impl<'py> Scheduled<'py> {
         })
     }
 
-    /// Returns true if each request decodes one token. `ids` are the ids of the step's requests.
+    /// Returns true if each request of the step decodes one token. `ids` are the ids of the step's requests.
     pub(crate) fn decodes_only(&self, ids: &Bound<'_, PyAny>) -> PyResult<bool> {
         let ids = ids.cast_exact::<RequestIds>().ok();
         let have_outputs = ids.map(|ids| ids.get().have_outputs());
@@ -49,7 +49,7 @@ impl<'py> Scheduled<'py> {
         Ok(decode)
     }
 
-    /// Returns true if no request starts or resumes and each request computes one token.
+    /// Returns true if no request starts or resumes in this step and each request computes one token.
     fn is_continuation(&self) -> PyResult<bool> {
         if self.tokens != self.requests || self.has_new {
             return Ok(false);
@@ -59,19 +59,19 @@ impl<'py> Scheduled<'py> {
         Ok(resumed.is_some_and(|resumed| resumed.len().is_ok_and(|count| count == 0)))
     }
 
-    /// Returns the number of outputs of each continuing request, or `None` before 0.10.
-    fn outputs(&self) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// Returns the list with the number of output tokens of each continuing request, or `None` for vLLM before 0.10.
+    fn output_counts(&self) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.cached
             .getattr_opt(intern!(self.cached.py(), "num_output_tokens"))
     }
 
-    /// Returns true if all continuing requests have an output.
+    /// Returns true if each continuing request has at least one output token.
     fn have_outputs(&self) -> PyResult<bool> {
-        let outputs = self.outputs()?;
+        let outputs = self.output_counts()?;
         Ok(outputs.is_some_and(|outputs| outputs.cast().is_ok_and(are_positive)))
     }
 
-    /// Returns the number of these requests, and their number of tokens in the step.
+    /// Returns how many requests there are in `requests`, and how many tokens they have in this step. `requests` are ids.
     pub(crate) fn sum(&self, requests: &Bound<'py, PyAny>) -> PyResult<(u64, u64)> {
         let (mut count, mut tokens) = (0, 0);
         for request_id in requests.try_iter()? {
@@ -81,7 +81,7 @@ impl<'py> Scheduled<'py> {
         Ok((count, tokens))
     }
 
-    /// Returns a flow id for the step that the engine and the workers can each compute, or `None` for an empty step.
+    /// Returns the id of the step's flow arrow, or `None` for a step without tokens. The engine and the workers each compute the same id.
     pub(crate) fn flow(&self) -> PyResult<Option<FlowId>> {
         if self.tokens == 0 {
             return Ok(None);
@@ -92,7 +92,7 @@ impl<'py> Scheduled<'py> {
         Ok(Some(FlowId::from_text(&name)))
     }
 
-    /// Appends the id of the step's first request, and how far it has been computed.
+    /// Appends the id of the step's first request, and how many of its tokens are computed, to the text from which the flow's id is made.
     fn push_first(&self, name: &mut String) -> PyResult<()> {
         let py = self.cached.py();
         let (id, computed) = (intern!(py, "req_id"), intern!(py, "num_computed_tokens"));
@@ -110,7 +110,7 @@ impl<'py> Scheduled<'py> {
         let ids = self.cached.getattr(intern!(py, "req_ids"))?;
         push(name, &ids.get_item(0)?)?;
         push(name, &self.cached.getattr(computed)?.get_item(0)?)?;
-        match self.outputs()? {
+        match self.output_counts()? {
             Some(outputs) if outputs.len()? > 0 => push(name, &outputs.get_item(0)?),
             _ => {
                 name.push_str("0/");
@@ -120,7 +120,7 @@ impl<'py> Scheduled<'py> {
     }
 }
 
-/// Appends an object's `str`. Most parts are texts and small numbers.
+/// Appends the `str` of a Python object and a slash to the text from which a flow's id is made. Most objects are texts and small numbers.
 fn push(name: &mut String, part: &Bound<'_, PyAny>) -> PyResult<()> {
     let number = part.cast_exact::<PyInt>().ok();
     if let Some(number) = number.and_then(|number| number.extract().ok()) {
@@ -136,7 +136,7 @@ fn push_number(name: &mut String, number: u64) {
     let _ = write!(name, "{number}"); // writing to a string cannot fail
 }
 
-/// Returns true if all of these are ints above 0.
+/// Returns true if all items of the list are ints above 0.
 fn are_positive(numbers: &Bound<'_, PyList>) -> bool {
     let mut numbers = numbers.iter();
     numbers.all(|number| number.extract::<i64>().is_ok_and(|number| number > 0))

@@ -54,7 +54,7 @@ impl Counts {
     }
 }
 
-/// Opens a span on the track of the running code.
+/// Opens a span with these encoded args on the track of the running task or thread.
 fn open<'py>(
     name: &Bound<'py, PyAny>,
     category: &Bound<'py, PyAny>,
@@ -65,7 +65,8 @@ fn open<'py>(
 
 #[pymethods]
 impl Step {
-    /// Creates the step of a scheduler output. `before` are the request ids of the step before it. `prefill` returns the ids of the requests that prefill, and is called only if there may be any.
+    /// Creates a step from vLLM's scheduler output. `before` are the request ids of the step before it. `prefill` is a function that returns the ids of the
+    /// requests that prefill, and is called only if there may be any.
     #[new]
     #[pyo3(signature = (output, before, prefill, number=None, /))]
     fn new(
@@ -99,7 +100,7 @@ impl Step {
         })
     }
 
-    /// The step's number in the engine.
+    /// Number of the step, which the engine counts. None in a worker.
     #[getter]
     fn number(&self) -> Option<u64> {
         self.number
@@ -112,7 +113,7 @@ impl Step {
         self.decodes_only
     }
 
-    /// Opens a span with the step's args.
+    /// Opens a span whose args describe the step: its numbers of requests and tokens, and its request ids.
     #[pyo3(signature = (name, category, /))]
     fn open_span<'py>(
         slf: &Bound<'py, Self>,
@@ -124,15 +125,16 @@ impl Step {
         open(name, category, &text.0)
     }
 
-    /// Records an event of the flow from the engine's call to the workers and back. Its id need not be sent, because both sides compute it from the scheduler's output: no request occurs twice
-    /// with the same progress and the same number of tokens.
+    /// Records an event of the flow arrow from the engine's call to the workers and back. `phase` is `"start"`, `"step"` or `"end"`. The arrow's id need not
+    /// be sent, because both sides compute it from the scheduler's output: no request occurs twice with the same progress and the same number of tokens.
     #[pyo3(signature = (phase, /))]
     fn flow(&self, phase: &Bound<'_, PyAny>) -> PyResult<()> {
         self.write_flow(phase.py(), flow_phase(phase)?);
         Ok(())
     }
 
-    /// Opens the span of a call that is a part of the step. The step's args are shown only while it is open, because the step's own span records them.
+    /// Opens the span of a call that does a part of the step's work. The step's args are shown only while this span is open, because the step's own span
+    /// records them.
     #[pyo3(signature = (name, category, /))]
     fn open_part<'py>(
         slf: &Bound<'py, Self>,
@@ -142,7 +144,8 @@ impl Step {
         Step::open_with(slf, name, category, |_| 0)
     }
 
-    /// Opens the span of the call that passes the step to the workers, where the flow starts. Returns the function to call at its end. The request ids are shown only while it is open.
+    /// Opens the span of the engine's call that passes the step to the workers, and starts the flow arrow there. Returns the function to call when the
+    /// observed call ends. The request ids are shown only while the span is open.
     #[pyo3(signature = (name, category, /))]
     fn open_call<'py>(
         slf: &Bound<'py, Self>,
@@ -159,7 +162,8 @@ impl Step {
         slf.getattr(intern!(slf.py(), "leave"))
     }
 
-    /// Ends the span of that call. If the call returned a Future, the workers compute the step while the engine continues.
+    /// Ends the span from `open_call` when the observed call ends. If the call returned a Future, the workers compute the step while the engine continues, so
+    /// this opens a span for the step.
     #[pyo3(signature = (result, error, /))]
     fn leave(&self, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = result.py();
@@ -172,7 +176,7 @@ impl Step {
         Ok(())
     }
 
-    /// Ends the step, which has come back or was lost, and adds args, given as keywords.
+    /// Ends the span of a step that the workers computed while the engine continued. The step has come back or was lost. Adds args, given as keywords.
     #[pyo3(signature = (**args))]
     fn end(&self, py: Python<'_>, args: Option<&Bound<'_, PyDict>>) {
         let args = encode_args(args);
@@ -183,7 +187,7 @@ impl Step {
 }
 
 impl Step {
-    /// Opens the span of a step that the workers compute while the engine does not wait for them.
+    /// Opens the span of a step that the workers compute while the engine continues. It is on the lane `batches`.
     fn begin(&self, py: Python<'_>) -> PyResult<()> {
         let mut text = Scratch::empty();
         self.push_batch(&mut text.0);
@@ -195,7 +199,8 @@ impl Step {
         Ok(())
     }
 
-    /// Opens a span with the step's args. Its line contains the first `kept_bytes(n)` bytes of them, where `n` is the length of the args before the ids.
+    /// Opens a span whose args describe the step. The line that is written for it contains the first `kept_bytes(n)` bytes of the args, where `n` is the
+    /// length of the args before the request ids.
     fn open_with<'py>(
         slf: &Bound<'py, Self>,
         name: &Bound<'py, PyAny>,
@@ -211,7 +216,7 @@ impl Step {
         Ok(opened)
     }
 
-    /// Appends the step's args except for the request ids.
+    /// Appends the args that describe the step except for the request ids: its number, and its numbers of requests and tokens.
     fn push_shape(&self, text: &mut Vec<u8>) {
         push(text, "tokens", &self.counts.tokens);
         self.push_batch(text);
@@ -232,7 +237,7 @@ impl Step {
         }
     }
 
-    /// Appends the step's args.
+    /// Appends the args that describe the step to the encoded args in `text`: its number, its numbers of requests and tokens, and its request ids.
     pub(crate) fn push_args(slf: &Bound<'_, Self>, text: &mut Vec<u8>) {
         let step = slf.get();
         step.push_shape(text);
@@ -244,7 +249,7 @@ impl Step {
     }
 }
 
-/// Records counters after a scheduler has handled a step's results: its queues, its cache, and the tokens of the step.
+/// Records counters after a scheduler has handled a step's results: running and waiting requests, the used percentage of the KV cache, and the step's tokens.
 #[pyfunction]
 #[pyo3(signature = (running, waiting, used_percent, step, /))]
 pub(crate) fn record_step_counters(

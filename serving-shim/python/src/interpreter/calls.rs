@@ -40,7 +40,7 @@ static FILTER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 /// Return value of a callback that disables its event.
 static DISABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// Returns what a code object is used for, if anything.
+/// Returns what is recorded about calls of this code object, or `None` if it is not registered.
 fn find_use(py: Python<'_>, code: *mut ffi::PyObject) -> Option<CodeUse> {
     let code_use = CODES.with(py, |codes| {
         let code_use = &codes.get(&code.addr())?.code_use;
@@ -64,12 +64,12 @@ fn update_use(code: &Bound<'_, PyAny>, update: impl FnOnce(&mut CodeUse)) {
     });
 }
 
-/// Returns true if the code object is registered as the coroutine of a task.
+/// Returns true if the code object is registered as the code of an asyncio task's coroutine.
 pub(super) fn is_task_coroutine(code: &Bound<'_, PyAny>) -> bool {
     find_use(code.py(), code.as_ptr()).is_some_and(|code_use| code_use.is_task_coroutine)
 }
 
-/// Records each call of this code object with the span.
+/// Makes each call of this code object open and close `span`, from now on.
 #[pyfunction]
 #[pyo3(signature = (code, span, /))]
 pub(crate) fn track_code(code: &Bound<'_, PyAny>, span: Py<Span>) {
@@ -79,21 +79,22 @@ pub(crate) fn track_code(code: &Bound<'_, PyAny>, span: Py<Span>) {
     });
 }
 
-/// Records the tasks that this code object returns.
+/// Registers the code of a function that returns new asyncio tasks. The lifetime of each such task is recorded as a span.
 #[pyfunction]
 #[pyo3(signature = (code, /))]
 pub(crate) fn watch_task_creator(code: &Bound<'_, PyAny>) {
     update_use(code, |code_use| code_use.creates_tasks = true);
 }
 
-/// Registers the code of a task's coroutine, so that the end of the coroutine ends the task's span.
+/// Registers the code of an asyncio task's coroutine, so that the end of the coroutine ends the task's span.
 #[pyfunction]
 #[pyo3(signature = (code, /))]
 pub(crate) fn watch_task_coroutine(code: &Bound<'_, PyAny>) {
     update_use(code, |code_use| code_use.is_task_coroutine = true);
 }
 
-/// Sets the function `filter(code, module)`, which returns true if a code object is tracked, and the return value that disables a callback's event.
+/// Sets the Python function `filter(code, module)`, which returns true if calls of a code object are recorded. `disable` is what a callback of
+/// `sys.monitoring` returns to disable its event.
 #[pyfunction]
 #[pyo3(signature = (filter, disable, /))]
 pub(crate) fn set_code_filter(py: Python<'_>, filter: Py<PyAny>, disable: Py<PyAny>) {
@@ -101,7 +102,8 @@ pub(crate) fn set_code_filter(py: Python<'_>, filter: Py<PyAny>, disable: Py<PyA
     let _ = DISABLE.set(py, disable);
 }
 
-/// Opens the span of a function that starts. Callback of `sys.monitoring`.
+/// Opens the span of a Python function that starts. Asks the filter if the function is new. Python calls this as a callback of `sys.monitoring`. The result
+/// disables the event for a function without spans.
 #[pyfunction]
 #[pyo3(signature = (code, _offset, /), text_signature = "(code, offset, /)")]
 pub(crate) fn function_started(
@@ -123,7 +125,8 @@ pub(crate) fn function_started(
     Ok(py.None())
 }
 
-/// Passes on exceptions that were sent to this thread while our Python code ran, such as `KeyboardInterrupt`. Our own errors are not the host's concern.
+/// Ignores an error of our own Python code, which is not the host's concern. Returns an error that was sent to this thread while that code ran, such as
+/// `KeyboardInterrupt`.
 fn pass_interrupts<T: Default>(py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
     result.or_else(|error| {
         let is_ours = error.is_instance_of::<PyException>(py);
@@ -161,7 +164,7 @@ fn disabled(py: Python<'_>) -> Py<PyAny> {
     disable.unwrap_or_else(|| py.None())
 }
 
-/// Ends the span of a function that returns. Callback of `sys.monitoring`.
+/// Ends the span of a Python function that returns. Python calls this as a callback of `sys.monitoring`.
 #[pyfunction]
 #[pyo3(signature = (code, _offset, result, /), text_signature = "(code, offset, result, /)")]
 pub(crate) fn function_returned(
@@ -185,7 +188,7 @@ pub(crate) fn function_returned(
     Ok(())
 }
 
-/// Ends the span of a function that ends with an exception. Callback of `sys.monitoring`.
+/// Ends the span of a Python function that ends with an exception. Python calls this as a callback of `sys.monitoring`.
 #[pyfunction]
 #[pyo3(signature = (code, _offset, error, /), text_signature = "(code, offset, error, /)")]
 pub(crate) fn function_unwound(

@@ -84,7 +84,7 @@ impl LoadUnlocked {
     }
 }
 
-/// Makes a module an attribute of its package.
+/// Makes an imported module an attribute of the package that contains it.
 fn bind_to_parent(module: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = module.py();
     let name = module
@@ -96,7 +96,7 @@ fn bind_to_parent(module: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// Records imports that take a millisecond or more from now on. A second call does nothing.
+/// Records a span for each import that takes a millisecond or more, from now on. A second call does nothing.
 #[pyfunction]
 pub(crate) fn watch_imports(py: Python<'_>) -> PyResult<()> {
     let name = intern!(py, "_find_and_load");
@@ -115,7 +115,8 @@ pub(crate) fn add_import_listener(listener: &Bound<'_, PyAny>) -> PyResult<()> {
     ours.get().listeners.bind(py).append(listener)
 }
 
-/// Replaces a function of importlib by one of ours, which gets the original. Returns the existing one if it was already replaced.
+/// Replaces a function of importlib by the object that `make` creates from the original function, and returns that object. Returns the existing object if the
+/// function was already replaced.
 fn replace_function<'py, T>(
     name: &Bound<'py, PyString>,
     make: impl FnOnce(Py<PyAny>) -> T,

@@ -71,7 +71,8 @@ impl<'a, 'py> Admitted<'a, 'py> {
         }
     }
 
-    /// Records the time from vLLM's own arrival stamp until now: templates, tokeniser (including the wait for it) and checks. vLLM's TTFT and E2E latency start at that stamp.
+    /// Records a span for the work from vLLM's own arrival stamp until now: templates, tokeniser (including the wait for it) and checks. vLLM's TTFT and E2E
+    /// latency start at that stamp.
     pub(super) fn record_preprocessing(&self, exchange: Option<&Bound<'_, Exchange>>) {
         const NAME: &str = "request.preprocess";
         let py = self.py();
@@ -97,7 +98,7 @@ impl<'a, 'py> Admitted<'a, 'py> {
         }
     }
 
-    /// Opens the request's span and adds the request to the open ones.
+    /// Opens the request's span and adds the request to `open`, the dict of open requests.
     pub(super) fn begin(&self, open: &Bound<'py, PyDict>) -> PyResult<()> {
         let py = self.py();
         let tally = OutputCounts::new(0);
@@ -122,7 +123,7 @@ impl<'a, 'py> Admitted<'a, 'py> {
         open.set_item(&self.request_id, Bound::new(py, (request, tally))?)
     }
 
-    /// Appends what the client asked for besides its prompt, as far as it affects how the request is served.
+    /// Appends args for the client's options, such as `max_tokens` and `priority`, as far as they affect how the request is served.
     fn push_options(&self, text: &mut Vec<u8>) -> PyResult<()> {
         let py = self.py();
         let params = attribute(self.new, intern!(py, "sampling_params"))?;
@@ -154,7 +155,7 @@ impl<'a, 'py> Admitted<'a, 'py> {
         Ok(())
     }
 
-    /// Appends the number of answers that the client wants, if it is more than one.
+    /// Appends the arg `n`, the number of answers that the client wants, if it is more than one.
     fn push_samples(&self, text: &mut Vec<u8>) -> PyResult<()> {
         let py = self.py();
         if let Some(parent) = self.parent
@@ -167,7 +168,7 @@ impl<'a, 'py> Admitted<'a, 'py> {
         Ok(())
     }
 
-    /// Starts the request's flow arrow.
+    /// Starts the request's flow arrow in the span of the HTTP request `exchange`, or in the current span if there is none.
     pub(super) fn link(&self, exchange: Option<&Bound<'py, Exchange>>) -> PyResult<()> {
         let py = self.py();
         let id = || flow_id(&self.request_id, false);

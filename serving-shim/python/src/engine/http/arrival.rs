@@ -45,7 +45,8 @@ pub(crate) struct Reader {
     pub(crate) lag_ns: i64,
 }
 
-/// Returns the best estimate of when the data arrived.
+/// Returns the best estimate of when the newest data on a connection arrived. `unread` is the kernel's state of the connection, and `reader` describes the
+/// thread that reads it.
 pub(crate) fn estimate_arrival(unread: &Unread, reader: &Reader) -> Arrival {
     let (now_ns, length_ns) = (unread.now_ns, unread.length_ns);
     if unread.unread_ns > MAX_UNREAD_NS || length_ns <= 0 {
@@ -81,7 +82,8 @@ fn at(ns: i64, uncertainty_ns: i64) -> Arrival {
     Arrival { ns, uncertainty_ns }
 }
 
-/// Returns the number of ticks nearest to this time, which the kernel rounds down to milliseconds.
+/// Converts a duration in ns to the nearest whole number of timer ticks of `length_ns` each. The Linux kernel counted the duration in ticks, but reported it
+/// rounded down to milliseconds.
 fn whole_ticks(ns: i64, length_ns: i64) -> i64 {
     let (ticks, rest_ns) = (ns / length_ns, ns % length_ns);
     ticks + i64::from(2 * rest_ns > length_ns || (2 * rest_ns == length_ns && ticks % 2 == 1))
@@ -101,7 +103,8 @@ impl<T: Thread> Arrivals<T> {
         }
     }
 
-    /// Returns when the newest data on a connection arrived: never after `now_ns`, and most likely after its last answer.
+    /// Estimates when the newest data on a connection arrived: never after `now_ns`, and most likely after `answered_ns`, when the last answer on this
+    /// connection was sent. `descriptor` is the connection's socket.
     pub(crate) fn arrival(&mut self, descriptor: i32, now_ns: i64, answered_ns: i64) -> Arrival {
         let since = self.ticks.coarse_ns();
         let awake_ns = self.awake.max_awake_ns();
@@ -129,19 +132,20 @@ impl<T: Thread> Arrivals<T> {
         found
     }
 
-    /// Records that an answer is complete. The next request on its connection may arrive at any time from now on.
+    /// Records that an HTTP answer is complete, because the next request on its connection may arrive at any time from now on.
     pub(crate) fn answered(&mut self) {
         self.awake.max_awake_ns();
     }
 
-    /// Records that the thread starts to work on a step's outputs. Returns the value to pass to [`Arrivals::step_ended`].
+    /// Records that the event loop's thread starts to process the outputs of an engine step. Returns the value to pass to [`Arrivals::step_ended`], a reading
+    /// of the coarse clock.
     pub(crate) fn step_began(&mut self) -> i64 {
         let since = self.ticks.coarse_ns();
         self.awake.check_for_sleep();
         since
     }
 
-    /// Records that the thread has finished a step's outputs.
+    /// Records that the event loop's thread has processed the outputs of an engine step. `since` is what [`Arrivals::step_began`] returned.
     pub(crate) fn step_ended(&mut self, since: i64) {
         self.ticks.end_frequent_work(since);
     }

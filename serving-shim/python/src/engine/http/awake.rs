@@ -19,15 +19,15 @@ const COUNTS: &str = "/proc/thread-self/schedstat";
 
 /// Counts that the kernel has for the calling thread.
 pub(crate) trait Thread {
-    /// Returns the thread id.
+    /// Returns the thread's id in the kernel.
     fn id(&self) -> u32;
-    /// Returns how often the thread has waited for something other than a core.
+    /// Returns how often the thread has waited for something other than a core, since it started.
     fn sleeps(&self) -> Result<i64>;
-    /// Returns the thread's CPU time.
+    /// Returns the thread's CPU time since it started, in ns.
     fn used_ns(&self) -> i64;
-    /// Returns for how long the thread has waited for a core.
+    /// Returns for how many ns the thread has waited for a core, since it started.
     fn delayed_ns(&self) -> Result<i64>;
-    /// Returns the current time.
+    /// Returns the current time in ns of the monotonic clock.
     fn now_ns(&self) -> i64;
 }
 
@@ -57,8 +57,8 @@ impl<T: Thread> Awake<T> {
         }
     }
 
-    /// Returns the longest time for which the calling thread may have been awake, or [`ALWAYS_NS`] if that is unknown. The period may have begun at any time since the
-    /// previous call, so frequent calls give smaller results.
+    /// Returns the longest time, in ns, for which the calling thread may have been awake, or [`ALWAYS_NS`] if that is unknown. The period may have begun at
+    /// any time since the previous call, so frequent calls give smaller results.
     pub(crate) fn max_awake_ns(&mut self) -> i64 {
         let Ok(sleeps) = self.thread.sleeps() else {
             return self.reset();
@@ -72,8 +72,8 @@ impl<T: Thread> Awake<T> {
         }
     }
 
-    /// Does the same at less cost, without a result: starts a new period if the thread has slept. If it has not slept, this takes no new reading, so that the next one still covers
-    /// the whole period.
+    /// Starts a new awake period if the thread has slept since its counts were last read. This costs less than `max_awake_ns`. If the thread has not slept, it
+    /// reads no further counts, so that the next reading still covers the whole period.
     pub(crate) fn check_for_sleep(&mut self) {
         match self.thread.sleeps() {
             Ok(sleeps) if self.has_not_slept(sleeps) => {}
@@ -83,13 +83,14 @@ impl<T: Thread> Awake<T> {
         }
     }
 
-    /// Returns true if the thread has not slept since the last reading.
+    /// Returns true if the thread has not slept since its counts were last read. `sleeps` is its current number of sleeps.
     fn has_not_slept(&self, sleeps: i64) -> bool {
         let last = self.last.as_ref();
         last.is_some_and(|last| last.sleeps == sleeps && last.id == self.thread.id())
     }
 
-    /// Extends the period by the time since the last reading, if the thread had a core for nearly all of that time. Returns false if it did not.
+    /// Extends the awake period by the time since the thread's counts were last read, if the thread had a core for nearly all of that time. Returns false if
+    /// it did not.
     fn extend(&mut self) -> bool {
         let (used_ns, now_ns) = (self.thread.used_ns(), self.thread.now_ns());
         let Some(last) = &mut self.last else {
@@ -161,12 +162,12 @@ impl CountsFile {
         })
     }
 
-    /// Returns true if the descriptor still refers to the file that was opened.
+    /// Returns true if the file descriptor still refers to the file that was opened. The host may have closed the descriptor and reused its number.
     fn is_ours(&self) -> bool {
         identity(&self.file).is_ok_and(|identity| identity == self.identity)
     }
 
-    /// Returns true if this is the file of the calling thread. In the child of a fork it is the parent's.
+    /// Returns true if the open file contains the counts of the calling thread. In the child of a fork, it contains those of the parent's thread.
     fn is_current(&self) -> bool {
         self.tid == host::tid() && self.is_ours()
     }

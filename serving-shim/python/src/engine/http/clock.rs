@@ -4,9 +4,9 @@ use std::mem::MaybeUninit;
 
 /// Two clocks that count nanoseconds from the same moment.
 pub(crate) trait Clocks {
-    /// Reads the clock that changes with each tick of the kernel. Returns 0 if a sandbox does not support it.
+    /// Reads the kernel's coarse clock, in ns, which changes only with each timer tick. Returns 0 if a sandbox does not support it.
     fn coarse_ns(&self) -> i64;
-    /// Reads the exact clock, which the recorder uses.
+    /// Reads the exact monotonic clock, in ns, which the recorder uses.
     fn now_ns(&self) -> i64;
 }
 
@@ -23,13 +23,13 @@ impl Clocks for Kernel {
     }
 }
 
-/// Returns the length of a kernel tick, or 0 if a sandbox does not support the coarse clock.
+/// Returns the length of a timer tick of the Linux kernel in ns, or 0 if a sandbox does not support the coarse clock.
 pub(crate) fn tick_length_ns() -> i64 {
     // SAFETY: the kernel writes one `timespec`, for which there is room.
     time_ns(|time| unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, time) })
 }
 
-/// Reads a clock. Returns 0 if a sandbox does not support it.
+/// Reads a clock of the kernel, in ns. Returns 0 if a sandbox does not support it.
 pub(crate) fn read_ns(clock: libc::clockid_t) -> i64 {
     // SAFETY: the kernel writes one `timespec`, for which there is room.
     time_ns(|time| unsafe { libc::clock_gettime(clock, time) })

@@ -87,7 +87,9 @@ struct Answer {
     left_ns: Option<u64>,
 }
 
-/// Starts the exchange of a request and opens its span. Returns `None` if nothing is recorded or the request already has a span.
+/// Starts to record an exchange (one HTTP request and its answer) and opens its span. `scope` and `send` are arguments of the ASGI application. With
+/// `holds_spans`, the span is on the task's track, so that spans of the application are shown inside it. Returns `None` if nothing is recorded or the request
+/// already has a span.
 #[pyfunction]
 #[pyo3(signature = (scope, send, holds_spans, /))]
 pub(crate) fn begin_exchange<'py>(
@@ -136,7 +138,7 @@ fn is_text(object: &Bound<'_, PyAny>, text: &str) -> bool {
     object.is_ok_and(|object| object.to_str().is_ok_and(|object| object == text))
 }
 
-/// Opens the span of a request, on its task's track or on a shared one.
+/// Opens the span of an HTTP request. With `is_of_task` it is on the running task's track, otherwise on a track that it shares with other requests.
 fn open_span(scope: &Bound<'_, PyDict>, number: u64, is_of_task: bool) -> PyResult<SpanTrack> {
     let py = scope.py();
     let mut text = Scratch::empty();
@@ -163,7 +165,7 @@ fn open_span(scope: &Bound<'_, PyDict>, number: u64, is_of_task: bool) -> PyResu
     ))
 }
 
-/// Returns a header of the request, by its lower-case name.
+/// Returns the value of an HTTP request header, shortened to 200 characters. `name` is in lower case.
 fn header(scope: &Bound<'_, PyDict>, name: &[u8]) -> Option<String> {
     let headers = scope.get_item(intern!(scope.py(), "headers")).ok()??;
     for header in headers.try_iter().ok()? {
@@ -182,13 +184,13 @@ fn header(scope: &Bound<'_, PyDict>, name: &[u8]) -> Option<String> {
     None
 }
 
-/// Appends a time in microseconds.
+/// Appends an arg to the encoded args in `text`. Its value is the time `ns`, in microseconds.
 #[expect(clippy::cast_precision_loss, reason = "exact up to a hundred days")]
 fn push_us(text: &mut Vec<u8>, key: &str, ns: i64) {
     push(text, key, &(ns as f64 / 1000.0));
 }
 
-/// Appends a list of ids.
+/// Appends an arg to the encoded args in `text`. Its value is the list of ids.
 fn push_ids(text: &mut Vec<u8>, py: Python<'_>, key: &str, ids: &[Py<PyAny>]) {
     let ids = pyo3::types::PyList::new(py, ids.iter().map(|id| id.bind(py)));
     if let Ok(ids) = ids {
@@ -198,12 +200,12 @@ fn push_ids(text: &mut Vec<u8>, py: Python<'_>, key: &str, ids: &[Py<PyAny>]) {
 
 #[pymethods]
 impl Exchange {
-    /// Records that the request has found its route. Returns false if that was already recorded.
+    /// Records that the application has found the route of the HTTP request. Returns false if that was already recorded.
     fn mark_routed(&self) -> bool {
         !self.is_routed.swap(true, Ordering::Relaxed)
     }
 
-    /// Sends a part of the answer. The application calls this as its `send`.
+    /// Records an ASGI message with a part of the answer, and passes it on to the server. The application calls this as its `send`.
     #[pyo3(signature = (message, /))]
     fn send<'py>(
         slf: &Bound<'py, Self>,
@@ -215,7 +217,7 @@ impl Exchange {
         slf.get().send.bind(slf.py()).call1((message,))
     }
 
-    /// Handles a message from the server to the application, which may say that the client has disconnected.
+    /// Handles an ASGI message from the server to the application. If it says that the client has disconnected, this records the time.
     #[pyo3(signature = (message, /))]
     fn client_message(&self, message: &Bound<'_, PyAny>) {
         let py = message.py();
@@ -229,7 +231,8 @@ impl Exchange {
         }
     }
 
-    /// Records that the first part of the answer has been sent. The application passed it on at `handed_over_ns`, and it leaves the process at the end of that turn of the event loop.
+    /// Records an instant for the time at which the first part of the answer left the process. That was between `handed_over_ns`, when the application passed
+    /// it on, and now, the next turn of the event loop.
     #[pyo3(signature = (handed_over_ns, /))]
     fn first_chunk_left(&self, py: Python<'_>, handed_over_ns: u64) -> PyResult<()> {
         if !sa_recorder::__wants(Level::E2e) {
@@ -247,7 +250,8 @@ impl Exchange {
         Ok(())
     }
 
-    /// Ends the exchange and closes its span, with the type of the exception that ended it, if there was one. `reason` turns the text of a refusal into args.
+    /// Ends the recording of the HTTP request and closes its span. `error` is the exception that ended the request, if there was one. `reason` is a Python
+    /// function that turns the text of a refusal into args.
     #[pyo3(signature = (error, reason, /))]
     fn end(&self, error: Option<&Bound<'_, PyAny>>, reason: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = reason.py();
@@ -273,7 +277,8 @@ impl Exchange {
         done
     }
 
-    /// Traverses the Python objects. An application may store its `send` in the scope, for example in a request object, which forms a cycle.
+    /// Reports the Python objects that this object refers to, for the garbage collector. An application may store its `send` in the scope, for example in a
+    /// request object, which forms a cycle.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.scope)?;
         visit.call(&self.send)?;
@@ -284,7 +289,8 @@ impl Exchange {
     }
 }
 
-/// Appends the args that explain a refusal. If an exception ended the request, its type is more useful than the `error` in the answer.
+/// Appends `args`, which explain why an HTTP request was refused. If an exception ended the request, its type is more useful than the arg `error` from the
+/// answer, which is then left out.
 fn push_reason(text: &mut Vec<u8>, args: &Bound<'_, PyAny>, has_error: bool) {
     let Ok(args) = args.cast::<PyDict>() else {
         return;
@@ -309,7 +315,7 @@ impl Exchange {
         ids.unwrap_or_default()
     }
 
-    /// Records that a part of the answer is being sent.
+    /// Records what an ASGI message says about the answer: its status, that its first part is being sent, or that it is complete.
     fn record_part(slf: &Bound<'_, Self>, message: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, exchange) = (slf.py(), slf.get());
         let more = item(message, intern!(py, "more_body"));
@@ -352,7 +358,7 @@ impl Exchange {
     fn record_body(slf: &Bound<'_, Self>, body: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, answer) = (slf.py(), &slf.get().answer);
         if answer.with(py, |answer| answer.refusal.is_some()) == Some(true) {
-            let body = bytes(body)?;
+            let body = body_bytes(body)?;
             answer.with(py, |answer| {
                 if let Some(text) = &mut answer.refusal {
                     let left = MAX_REFUSAL_BYTES.saturating_sub(text.len());
@@ -372,7 +378,8 @@ impl Exchange {
         Ok(())
     }
 
-    /// Adds an engine's request that the HTTP request has become. Its flow arrow starts in the span of the HTTP request, even if another task runs. Returns false if it cannot start there.
+    /// Records that this HTTP request has become a request of the engine. The flow arrow of the engine's request starts in the span of the HTTP request, even
+    /// if another task runs. Returns false if it cannot start there.
     pub(crate) fn add_request(
         &self,
         request_id: &Bound<'_, PyAny>,
@@ -396,7 +403,8 @@ impl Exchange {
         }))
     }
 
-    /// Writes an event that began at `start_ns` to the track of the HTTP request, even if another task runs. Returns false if it does not fit there or is not recorded.
+    /// Calls `event` with the track of the HTTP request, to write an event that began at `start_ns` there, even if another task runs. Returns false if the
+    /// event does not fit there or the span is not recorded.
     pub(crate) fn write(&self, py: Python<'_>, start_ns: u64, event: impl FnOnce(Track)) -> bool {
         let track = match &self.track {
             SpanTrack::Shared(span) => span.track_since(start_ns),
@@ -411,7 +419,7 @@ impl Exchange {
         track.map(event).is_some()
     }
 
-    /// Appends the args that are known at the end of the exchange.
+    /// Appends the args of the span that are known only at its end: the status, times, and the ids of the engine's requests.
     fn push_args(&self, py: Python<'_>, text: &mut Vec<u8>) {
         let end = self.answer.with(py, |answer| {
             (answer.status, answer.ended_ns, answer.left_ns)
@@ -455,8 +463,8 @@ impl Exchange {
     }
 }
 
-/// Returns the bytes of a body of any supported type.
-fn bytes(body: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+/// Copies the body of an ASGI message, which is bytes or another type of buffer.
+fn body_bytes(body: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(body) = body.cast::<PyBytes>() {
         return Ok(body.as_bytes().to_vec());
     }

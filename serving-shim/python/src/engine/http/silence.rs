@@ -17,7 +17,7 @@ pub(crate) struct Silence {
     pub(crate) unread_ms: Option<u32>,
 }
 
-/// Asks the kernel, and asks again if the coarse clock changes meanwhile.
+/// Asks the Linux kernel for how long a TCP connection has received nothing. Asks again, at most twice, if the coarse clock ticks meanwhile.
 pub(crate) fn tcp_silence(clocks: &impl Clocks, descriptor: i32) -> Silence {
     let mut tries = 1;
     loop {
@@ -51,7 +51,7 @@ fn last_data_received_ms(descriptor: i32) -> Option<u32> {
     (done == 0 && has_last_data(len)).then_some(info.tcpi_last_data_recv)
 }
 
-/// Returns true if `len` bytes of `tcp_info` contain the time since data came. Older kernels have a shorter structure.
+/// Returns true if the first `len` bytes of `tcp_info` include the time since the last data arrived. Older kernels have a shorter structure.
 fn has_last_data(len: libc::socklen_t) -> bool {
     let end = offset_of!(libc::tcp_info, tcpi_last_data_recv) + size_of::<u32>();
     usize::try_from(len).is_ok_and(|len| len >= end)

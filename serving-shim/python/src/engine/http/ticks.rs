@@ -48,7 +48,7 @@ impl Observed {
 }
 
 impl<C: Clocks> Ticks<C> {
-    /// Creates an estimate for ticks of this length, which is 0 on a machine without a coarse clock.
+    /// Creates an estimate of when the Linux kernel's timer ticks. `length_ns` is the length of a tick, or 0 on a machine without a coarse clock.
     pub(crate) fn new(length_ns: i64, clocks: C) -> Ticks<C> {
         Ticks {
             length_ns,
@@ -61,24 +61,25 @@ impl<C: Clocks> Ticks<C> {
         }
     }
 
-    /// Returns the length of a tick.
+    /// Returns the length of a timer tick in ns.
     pub(crate) fn length_ns(&self) -> i64 {
         self.length_ns
     }
 
-    /// Reads the coarse clock at the beginning of a period of work.
+    /// Reads the kernel's coarse clock, in ns, at the beginning of a period of work.
     pub(crate) fn coarse_ns(&self) -> i64 {
         self.clocks.coarse_ns()
     }
 
-    /// Ends a period of work. `since` is the coarse clock at its beginning.
+    /// Ends a period in which the thread worked, and learns from it when the kernel's timer ticks. `since` is what `coarse_ns` returned at its beginning.
     pub(crate) fn end_work(&mut self, since: i64) {
         let (coarse_ns, now_ns) = (self.coarse_ns(), self.clocks.now_ns());
         self.observe(since, coarse_ns, now_ns);
         self.observe_age(coarse_ns, now_ns);
     }
 
-    /// Does the same for frequent periods, at less cost. It does not measure the clock's age, because that would only happen right after ticks.
+    /// Ends a period of work, as `end_work` does, but at less cost, for periods that are frequent. It does not measure the age of the coarse clock, because
+    /// that would only happen right after ticks.
     pub(crate) fn end_frequent_work(&mut self, since: i64) {
         let coarse_ns = self.coarse_ns();
         if coarse_ns != since {
@@ -94,7 +95,7 @@ impl<C: Clocks> Ticks<C> {
         }
     }
 
-    /// Records the clock's age at this time, if the coarse clock still has the same value.
+    /// Records how old the coarse clock's value `coarse_ns` was at the time `now_ns`, unless the clock has ticked since.
     pub(crate) fn observe_age(&mut self, coarse_ns: i64, now_ns: i64) {
         if self.coarse_ns() == coarse_ns {
             let age_ns = now_ns - coarse_ns;
@@ -104,7 +105,8 @@ impl<C: Clocks> Ticks<C> {
         }
     }
 
-    /// Returns the average delay of ticks: the average age of the clock, beyond half a tick. Returns 0 if no tick was observed to be late.
+    /// Returns the average delay of the kernel's timer ticks in ns: the average age of the coarse clock, beyond half a tick. Returns 0 if no tick was observed
+    /// to be late.
     pub(crate) fn lag_ns(&self) -> i64 {
         if self.late_ns() < self.length_ns || self.ages < ENOUGH {
             return 0;
@@ -112,7 +114,8 @@ impl<C: Clocks> Ticks<C> {
         (self.ages_ns / self.ages - self.min_distance_ns() - self.length_ns / 2).max(0)
     }
 
-    /// Returns the maximum delay of ticks. All ticks are slightly late. If some were observed to be later, unobserved ones may be later still: up to a tick beyond the next whole tick.
+    /// Returns the maximum delay of the kernel's timer ticks in ns. All ticks are slightly late. If some were observed to be later, unobserved ones may be
+    /// later still: up to a tick beyond the next whole tick.
     pub(crate) fn late_ns(&self) -> i64 {
         let max_age_ns = self.current.max_age_ns.max(self.previous.max_age_ns);
         let seen_ns = max_age_ns - self.min_distance_ns() - self.length_ns;
@@ -124,7 +127,8 @@ impl<C: Clocks> Ticks<C> {
         little_ns + (1 + whole) * self.length_ns
     }
 
-    /// Returns the time of the last tick, given the coarse clock's latest value, or `None` while that is unknown. Neither the tick nor that reading was after `now_ns`.
+    /// Returns the time of the kernel's last timer tick until `now_ns`. `coarse_ns` is the latest value of the coarse clock. Returns `None` while too few
+    /// ticks have been observed.
     pub(crate) fn last_ns(&mut self, coarse_ns: i64, now_ns: i64) -> Option<i64> {
         self.expire(now_ns);
         let changes = self.current.changes + self.previous.changes;
@@ -137,7 +141,7 @@ impl<C: Clocks> Ticks<C> {
             .min(self.previous.min_distance_ns)
     }
 
-    /// Drops observations that are too old.
+    /// Drops observations that are too old at the time `now_ns`. Those of the current and the previous period of 5 s remain.
     fn expire(&mut self, now_ns: i64) {
         let age_ns = now_ns - self.began_ns;
         if age_ns <= FRESH_NS {
