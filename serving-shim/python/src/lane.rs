@@ -47,7 +47,8 @@ thread_local! {
     static THREAD: RefCell<ThreadLane> = const { RefCell::new(ThreadLane(Vec::new())) };
 }
 
-/// Opens a span on the lane of the running code.
+/// Opens a span, as `event` describes it, in the running asyncio task or thread. If its level is off, the span is not recorded, and `missed` counts it if no
+/// recorded span is open.
 pub(crate) fn enter(event: &Event<'_, '_>, owner: Owner, missed: &Missed) {
     if !sa_recorder::__wants(event.level()) {
         if !enter_unrecorded(event.py(), owner) {
@@ -64,7 +65,8 @@ pub(crate) fn enter(event: &Event<'_, '_>, owner: Owner, missed: &Missed) {
     }
 }
 
-/// Leaves args from byte `kept_bytes` on out of the line of the span that this owner has just opened, so that they are only visible while it is open. Has no effect in a task, where the line contains all args.
+/// Keeps only the first `kept_bytes` bytes of the args in the written line of the span that `owner` has just opened. The others are visible only while the
+/// span is open. Has no effect in a task, where the line contains all args.
 pub(crate) fn truncate_line_args(owner: Owner, kept_bytes: usize) {
     with_thread(|lane| {
         if let Some((_, guard)) = lane.last_mut().filter(|(opener, _)| *opener == owner) {
@@ -73,7 +75,8 @@ pub(crate) fn truncate_line_args(owner: Owner, kept_bytes: usize) {
     });
 }
 
-/// Adds an unrecorded span on top of a recorded one, so that each end finds its beginning. Returns false if no recorded span is open.
+/// Opens an unrecorded span in the running task or thread if a recorded one is open there, so that each end finds its beginning. Returns false if no recorded
+/// span is open.
 fn enter_unrecorded(py: Python<'_>, owner: Owner) -> bool {
     if tasks::any_open()
         && let Some(task) = task::current(py)
@@ -90,12 +93,12 @@ fn enter_unrecorded(py: Python<'_>, owner: Owner) -> bool {
     remembered.unwrap_or(false)
 }
 
-/// Ends the innermost span of this owner on the lane of the running code now, and adds args.
+/// Ends the innermost span of `owner` in the running task or thread now, and adds args to it.
 pub(crate) fn exit(py: Python<'_>, owner: Owner, missed: &Missed, args: &[u8]) {
     exit_at(py, owner, missed, End { args, ns: None });
 }
 
-/// Ends the innermost span of this owner on the lane of the running code. If the span was opened in another task, it is found there: an async generator may be
+/// Ends the innermost span of `owner` in the running task or thread. If the span was opened in another task, it is found there: an async generator may be
 /// closed from anywhere.
 pub(crate) fn exit_at(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_>) {
     if exit_here(py, owner, missed, end) {
@@ -108,7 +111,7 @@ pub(crate) fn exit_at(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_
     }
 }
 
-/// Does the same for code whose span is on the current lane or does not exist. Returns true if there was a span.
+/// Ends the innermost span of `owner` in the running task or thread. Unlike `exit_at`, it does not search other tasks. Returns true if there was a span.
 pub(crate) fn exit_here(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_>) -> bool {
     // Most ends, recorded or not, skip the question which task is running, because the answer would change nothing.
     if !tasks::any_open() && (missed.load(Ordering::Relaxed) == 0 || !is_open_on_thread(owner)) {
@@ -125,7 +128,7 @@ pub(crate) fn exit_here(py: Python<'_>, owner: Owner, missed: &Missed, end: End<
     }
 }
 
-/// Warns about an end without a begin, unless nothing is recorded or the parent process may have opened the span.
+/// Warns about a call of `end` without a `begin`, unless nothing is recorded or the parent process may have opened the span.
 #[cold]
 fn end_without_begin(py: Python<'_>) {
     if Recorder::get().levels() != Levels::NONE && !tasks::has_forgotten() {
@@ -133,7 +136,7 @@ fn end_without_begin(py: Python<'_>) {
     }
 }
 
-/// Returns true if this may be code of a task that no longer exists: its coroutine is closed while other code runs.
+/// Returns true if the running code may belong to a task that no longer exists: Python closes the coroutine of such a task while other code runs.
 fn is_in_freed_task(py: Python<'_>) -> bool {
     tasks::any_freed() && is_closing(py)
 }
@@ -154,7 +157,7 @@ fn is_closing(py: Python<'_>) -> bool {
     kind.is_some_and(|kind| kind.is(py.get_type::<PyGeneratorExit>()))
 }
 
-/// Returns the track of the running task, if it has one, for an event that began at `start_ns`.
+/// Returns the track that shows the running asyncio task, for writing an event that began at `start_ns`. Returns `None` if no task with a track is running.
 pub(crate) fn task_track(py: Python<'_>, start_ns: u64) -> Option<Track> {
     if !tasks::any_open() {
         return None;
@@ -162,14 +165,15 @@ pub(crate) fn task_track(py: Python<'_>, start_ns: u64) -> Option<Track> {
     tasks::track_since(&task::current(py)?, start_ns)
 }
 
-/// Decrements the count if it is not 0. Returns true if it did, because the end then belongs to a span that is on no lane.
+/// Decrements an owner's count of spans that are on no lane, unless it is 0. Returns true if it did, because the end that is being handled then belongs to one
+/// of those spans.
 fn consume_missed(missed: &Missed) -> bool {
     let one_less = |count: u32| count.checked_sub(1);
     let removed = missed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
     removed.is_ok()
 }
 
-/// Returns true if a span of this owner is open on the thread, outside of tasks.
+/// Returns true if `owner` has a span open on the calling thread, outside of tasks.
 fn is_open_on_thread(owner: Owner) -> bool {
     with_thread(|lane| position(lane, owner).is_some()) == Some(true)
 }
@@ -186,7 +190,7 @@ fn exit_thread(owner: Owner, end: End<'_>) -> bool {
     true
 }
 
-/// Removes and returns the innermost span of this owner that is open on the thread.
+/// Removes the innermost span of `owner` that is open on the calling thread, and returns it. Returns `None` if there is none.
 fn remove_from_thread(owner: Owner) -> Option<SpanGuard> {
     let removed = with_thread(|lane| {
         let at = position(lane, owner)?;
@@ -195,7 +199,7 @@ fn remove_from_thread(owner: Owner) -> Option<SpanGuard> {
     removed.flatten()
 }
 
-/// Adds args to the innermost open span of this owner on the lane of the running code.
+/// Adds encoded args to the innermost open span of `owner` in the running task or thread.
 pub(crate) fn add_args(py: Python<'_>, owner: Owner, args: &[u8]) {
     if is_in_freed_task(py) && tasks::add_args_freed(owner, args) {
         return;
@@ -213,12 +217,13 @@ pub(crate) fn add_args(py: Python<'_>, owner: Owner, args: &[u8]) {
     });
 }
 
-/// Returns the index of an owner's innermost span, which is usually the last span.
+/// Returns the index of the innermost span of `owner` on a lane (the spans open in a thread or task). It is usually the last span.
 pub(crate) fn position<T>(lane: &[(Owner, T)], owner: Owner) -> Option<usize> {
     lane.iter().rposition(|(other, _)| *other == owner)
 }
 
-/// Calls `act` with the thread's spans. Returns `None` if the thread has ended, or if `act` is running already.
+/// Calls `act` with the spans that are open on the calling thread, and returns its result. Returns `None` if the thread has ended, or if another call of
+/// `with_thread` is running.
 fn with_thread<R>(act: impl FnOnce(&mut Vec<(Owner, SpanGuard)>) -> R) -> Option<R> {
     THREAD
         .try_with(|lane| Some(act(&mut lane.try_borrow_mut().ok()?.0)))

@@ -58,7 +58,7 @@ impl Launch {
         slf
     }
 
-    /// Ends the launch. An exception in the block counts as a failed launch.
+    /// Ends the timing of the kernel launch at the end of the `with` block. An exception in the block counts as a failed launch.
     #[pyo3(signature = (kind=None, value=None, traceback=None, /))]
     fn __exit__(
         slf: &Bound<'_, Self>,

@@ -96,7 +96,7 @@ mod _sa_profile {
         task::name_coroutines,
     };
 
-    /// Makes the module share the contents of the process's first copy, if there is one.
+    /// Initialises this Python module. It shares the contents of the first copy that the process has loaded, or becomes that copy.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         if !copies::adopt(module)? {

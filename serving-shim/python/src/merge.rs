@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use trace_merge::{Error, Mode, Options, Output, Runs};
 
-/// Merges the fragments of a folder without holding the GIL. Returns the number of events in the trace.
+/// Merges the fragments of a folder into the file `trace`, without holding the GIL. Returns the number of events in the trace.
 #[pyfunction]
 #[pyo3(signature = (fragments, trace, /))]
 pub(crate) fn merge(py: Python<'_>, fragments: PathBuf, trace: PathBuf) -> PyResult<u64> {
@@ -50,7 +50,7 @@ fn raised(error: Error) -> PyErr {
     }
 }
 
-/// Converts an error to the exception that Python's own functions raise, with its number and path.
+/// Converts an I/O error to the Python exception (an `OSError`) that Python's own functions raise, with its error number and path.
 fn raised_of_file(path: &Path, error: &io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(number) => PyOSError::new_err((number, error.to_string(), path.to_owned())),

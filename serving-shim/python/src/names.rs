@@ -56,7 +56,7 @@ impl CachedName {
 static RECENT: Attached<[Option<CachedName>; CACHED_NAMES]> =
     Attached::new([const { None }; CACHED_NAMES]);
 
-/// Returns the interned text for events of this name.
+/// Returns the recorder's stored text for events with this level, category and name. A cache finds it by the identity of the objects.
 pub(crate) fn intern(
     level: Level,
     category: Option<&Bound<'_, PyAny>>,
@@ -73,7 +73,7 @@ pub(crate) fn intern(
     }
 }
 
-/// Returns the index of a name in the cache.
+/// Returns the index at which the cache stores this name.
 fn slot(name: &Bound<'_, PyAny>) -> usize {
     (name.as_ptr().addr() >> 4) % CACHED_NAMES
 }
@@ -99,12 +99,12 @@ fn intern_new(
     Ok(Named::Site(site))
 }
 
-/// Returns the text of a category, by default `e2e`.
+/// Returns the text of a category argument, or `e2e` if it was not given.
 pub(crate) fn category_text(category: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
     self::category(category, DEFAULT_CATEGORY).map(Cow::into_owned)
 }
 
-/// Returns the text of a str argument.
+/// Returns the text of a Python argument, which must be a str. `what` names the argument in the error message.
 pub(crate) fn text<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
     let string = object.cast::<PyString>().map_err(|_| {
         let found = object.get_type();
@@ -113,7 +113,7 @@ pub(crate) fn text<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> PyResult<Cow
     Ok(string.to_string_lossy())
 }
 
-/// Returns the text of an optional category.
+/// Returns the text of a category argument, or `default` if it was not given.
 pub(crate) fn category<'a>(
     category: Option<&'a Bound<'_, PyAny>>,
     default: &'static str,
@@ -121,12 +121,12 @@ pub(crate) fn category<'a>(
     category.map_or(Ok(Cow::Borrowed(default)), |category| text("cat", category))
 }
 
-/// Returns the level that an argument names, by default `e2e`.
+/// Returns the level that an argument names, or `e2e` if it was not given.
 pub(crate) fn level(name: Option<&Bound<'_, PyAny>>) -> PyResult<Level> {
     name.map_or(Ok(Level::E2e), |name| level_of(&text("level", name)?))
 }
 
-/// Parses the name of a level.
+/// Parses the name of a level: `e2e`, `kernel` or `verbose`, in upper or lower case.
 pub(crate) fn level_of(name: &str) -> PyResult<Level> {
     let levels = [Level::E2e, Level::Kernel, Level::Verbose];
     let is_named = |level: &Level| name.trim().eq_ignore_ascii_case(level_name(*level));

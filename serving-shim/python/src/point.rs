@@ -45,7 +45,7 @@ pub(crate) fn instant(
     Ok(())
 }
 
-/// Writes an instant on the track of the running code.
+/// Writes an instant, as `event` describes it, on the track of the running task or thread. Its time is now.
 pub(crate) fn write_instant(event: &Event<'_, '_>) {
     match lane::task_track(event.py(), NOW) {
         Some(track) => event.instant_on_track(track, now_ns()),
@@ -84,14 +84,14 @@ pub(crate) fn counter(
     Ok(())
 }
 
-/// Appends a series of a counter, and warns once if its value is not a finite number.
+/// Appends one series of a counter, `"name":number`, to the encoded series in `text`. Warns once if the value is not a finite number.
 pub(crate) fn push_series(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
     if !value::push_series(text, key, value) {
         misuse::warn_not_a_number(key, value);
     }
 }
 
-/// Writes a counter with these series. Without series it writes nothing.
+/// Writes a counter with these encoded series. Writes nothing if there are none.
 pub(crate) fn write_counter(level: Level, name: &Bound<'_, PyAny>, series: &[u8]) -> PyResult<()> {
     if series.is_empty() {
         return Ok(());
@@ -150,7 +150,7 @@ pub(crate) fn flow(
     Ok(())
 }
 
-/// Writes an event of a flow on the track of the running code.
+/// Writes an event of a flow arrow (its start, a step or its end) on the track of the running task or thread. Its time is `ts_ns`, or now.
 pub(crate) fn write_flow(
     py: Python<'_>,
     level: Level,
@@ -170,7 +170,7 @@ pub(crate) fn write_flow(
     }
 }
 
-/// Parses the name of a phase.
+/// Parses the phase of a flow event: `"start"`, `"step"` or `"end"`.
 pub(crate) fn flow_phase(phase: &Bound<'_, PyAny>) -> PyResult<FlowPhase> {
     match &*names::text("phase", phase)? {
         "start" => Ok(FlowPhase::Start),
@@ -182,7 +182,7 @@ pub(crate) fn flow_phase(phase: &Bound<'_, PyAny>) -> PyResult<FlowPhase> {
     }
 }
 
-/// Converts an object to a flow id. A text or a UUID is the same flow in every process.
+/// Converts a Python object to the id of a flow arrow. A text or a UUID is the same flow in every process, and an int only if `global` is true.
 pub(crate) fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
     let number = match id::parse("id", id)? {
         Id::Text(text) => return Ok(FlowId::from_text(&text.to_string_lossy())),
@@ -256,7 +256,7 @@ pub(crate) fn thread_duration(
     }
 }
 
-/// Writes a span that has already ended on the track of the running code.
+/// Writes a span that has already ended on the track of the running task or thread. Without `start_ns`, it ends now.
 pub(crate) fn write_duration(
     py: Python<'_>,
     level: Level,
@@ -273,7 +273,7 @@ pub(crate) fn write_duration(
     }
 }
 
-/// Encodes the args in a dict.
+/// Encodes a dict of keywords as args for the recorder.
 pub(crate) fn encode_args(dict: Option<&Bound<'_, PyDict>>) -> Args {
     Args::from_text(std::mem::take(&mut Scratch::encode(dict).0))
 }

@@ -33,7 +33,7 @@ pub(crate) fn set_process_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Records the settings of the engine in this process. A paused process records them too. Later settings replace them.
+/// Records the settings of the inference engine that runs in this process. A paused process records them too. Later settings replace them.
 #[pyfunction]
 #[pyo3(signature = (settings, /))]
 pub(crate) fn engine_settings(settings: &Bound<'_, PyDict>) {
@@ -170,7 +170,7 @@ pub(crate) fn fragment() -> Option<PathBuf> {
     Recorder::get().fragment()
 }
 
-/// Starts the recorder if it begins switched off, so that it can be switched on. Otherwise the first event starts it.
+/// Starts the recorder if its configuration says that it begins switched off, so that it can be switched on. Otherwise the first event starts it.
 #[pyfunction]
 pub(crate) fn attach(py: Python<'_>) {
     if Recorder::get().levels() == Levels::NONE {
@@ -178,13 +178,13 @@ pub(crate) fn attach(py: Python<'_>) {
     }
 }
 
-/// Returns the variables through which child processes find the run that this process has begun, or will begin with its first event.
+/// Returns the environment variables through which child processes find the run that this process has begun, or will begin with its first event.
 #[pyfunction]
 pub(crate) fn announce() -> HashMap<&'static str, OsString> {
     Recorder::get().announce().into_iter().collect()
 }
 
-/// Updates the state of the extension in the child of a fork.
+/// Updates the state of the extension in the child of a fork. The spans that are open in tasks belong to the parent, and threads need their names again.
 #[pyfunction]
 pub(crate) fn after_fork_in_child(py: Python<'_>) {
     tasks::forget();
@@ -193,7 +193,8 @@ pub(crate) fn after_fork_in_child(py: Python<'_>) {
     let _ = watch_multiprocessing(py); // on failure, the merge still recovers the ring
 }
 
-/// Makes a child of multiprocessing finish its recording. It exits with `os._exit`, which runs no exit handlers, and events in the ring would be visible only after a merge.
+/// Makes a child process that multiprocessing forks finish its recording. It exits with `os._exit`, which runs no exit handlers, and events in the ring would
+/// be visible only after a merge.
 fn watch_multiprocessing(py: Python<'_>) -> PyResult<()> {
     let util = modules(py).and_then(|modules| modules.get_item("multiprocessing.util").ok()?);
     let Some(util) = util else {
@@ -204,7 +205,7 @@ fn watch_multiprocessing(py: Python<'_>) -> PyResult<()> {
         .map(drop)
 }
 
-/// Registers the end of the recording. multiprocessing calls this in a child after it has dropped the parent's finalizers.
+/// Registers a finalizer that ends the recording when the process exits. multiprocessing calls this in a child after it has dropped the parent's finalizers.
 #[pyfunction]
 fn in_child_of_multiprocessing(watch: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = watch.py();

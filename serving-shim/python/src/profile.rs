@@ -12,14 +12,14 @@ use crate::{names, thread_setup};
 /// Args of an event that has the member `args` but nothing in it. The recorder writes the member if there is any text.
 pub(crate) const NO_ARGS: &[u8] = b" ";
 
-/// Makes an event have the member `args`, even if it is empty.
+/// Adds a space to encoded args that are empty, so that the event has the member `args` anyway.
 pub(crate) fn keep_member(args: &mut Vec<u8>) {
     if args.is_empty() {
         args.extend_from_slice(NO_ARGS);
     }
 }
 
-/// Records an instant.
+/// Records an instant for the drop-in profiler, whose args are in a dict.
 #[pyfunction]
 #[pyo3(signature = (name, category, level, args, /))]
 pub(crate) fn dict_instant<'py>(
@@ -39,7 +39,7 @@ pub(crate) fn dict_instant<'py>(
     Ok(())
 }
 
-/// Records a span that has already ended, by default just now.
+/// Records a span that has already ended for the drop-in profiler, whose args are in a dict. Without `start_ns`, it ends now.
 #[pyfunction]
 #[pyo3(signature = (name, category, level, dur_ns, start_ns, args, /))]
 pub(crate) fn dict_duration(
@@ -62,7 +62,7 @@ pub(crate) fn dict_duration(
     Ok(())
 }
 
-/// Records metadata about the process, or about the thread with this id.
+/// Records metadata, such as a name, about the process or, if `tid` is given, about the thread with this id.
 #[pyfunction]
 #[pyo3(signature = (name, tid, args, /))]
 pub(crate) fn metadata(name: &str, tid: Option<u64>, args: &Bound<'_, PyDict>) {

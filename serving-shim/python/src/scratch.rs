@@ -22,7 +22,7 @@ impl Scratch {
         Scratch(BUFFER.try_with(Cell::take).unwrap_or_default())
     }
 
-    /// Encodes the args in a dict.
+    /// Encodes a dict of keywords as args, in an empty buffer of the calling thread.
     pub(crate) fn encode(args: Option<&Bound<'_, PyDict>>) -> Scratch {
         let mut text = Scratch::empty();
         if let Some(args) = args {

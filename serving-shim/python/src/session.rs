@@ -31,7 +31,7 @@ const REQUESTED: u8 = 2;
 /// Variables that turn recording on for the drop-in if they are set.
 const REQUEST_VARIABLES: [&str; 3] = ["SA_PROFILE_DIR", "SA_PROFILE_OUTPUT", "SA_PROFILE_LEVEL"];
 
-/// Returns true if nothing asks for recording: no variable, and no earlier call. Nothing will then be recorded before such a call.
+/// Returns true if nothing asks for recording: neither an environment variable nor an earlier call. Nothing will then be recorded before such a call.
 #[inline]
 pub(crate) fn is_unrequested() -> bool {
     match REQUEST_STATE.load(Ordering::Relaxed) {
@@ -40,7 +40,8 @@ pub(crate) fn is_unrequested() -> bool {
     }
 }
 
-/// Checks the variables. The answer is final only after the recorder has checked them too, at the first event. Until then a program may still set variables.
+/// Checks whether environment variables ask for recording, and stores the answer. Returns true if nothing asks for it. The answer is final only after the
+/// recorder has checked them too, at the first event. Until then a program may still set variables.
 #[cold]
 fn check_variables() -> bool {
     if sa_recorder::__wants(Level::E2e) {
@@ -55,7 +56,8 @@ fn check_variables() -> bool {
     !is_requested
 }
 
-/// Ends the current recording and starts the one that these variables ask for, in place of the environment. Returns its number, and an error message if it failed.
+/// Ends the current recording and starts the one that `variables` ask for, in place of the environment variables. Returns the number of the new session, and
+/// an error message if it failed.
 #[pyfunction]
 #[pyo3(signature = (variables, name, /))]
 pub(crate) fn start_recording(
@@ -94,7 +96,7 @@ pub(crate) fn finish(py: Python<'_>) {
     py.detach(|| Recorder::get().finish());
 }
 
-/// Ends recording in this process, and removes the empty lines from its fragment, so that every line is a JSON object.
+/// Ends recording in this process for good, and removes the empty lines from its fragment, so that every line is a JSON object.
 #[pyfunction]
 pub(crate) fn close(py: Python<'_>) {
     let fragment = current_fragment();
@@ -104,13 +106,13 @@ pub(crate) fn close(py: Python<'_>) {
     }
 }
 
-/// Returns the number of the current session.
+/// Returns the number of the current session. It changes when a recording starts and when one ends.
 #[pyfunction]
 pub(crate) fn session() -> u64 {
     SESSION.load(Ordering::Relaxed)
 }
 
-/// Returns the path of the current recording's fragment. In the child of a fork, the call starts the recording.
+/// Returns the path of the current recording's fragment, or None without a recording. In the child of a fork, the call starts the recording.
 #[pyfunction]
 pub(crate) fn current_fragment() -> Option<PathBuf> {
     is_under_way().then(|| Recorder::get().fragment()).flatten()
@@ -123,7 +125,7 @@ pub(crate) fn is_under_way() -> bool {
     is_there && !HAS_ENDED.load(Ordering::Relaxed)
 }
 
-/// Returns the variables through which child processes find the run. The map is empty before the first event.
+/// Returns the environment variables through which child processes find the run. The map is empty before the first event.
 #[pyfunction]
 pub(crate) fn exports() -> HashMap<&'static str, OsString> {
     Recorder::get().exports().into_iter().collect()
@@ -135,7 +137,7 @@ pub(crate) fn new_run_id() -> String {
     sa_recorder::new_run_id()
 }
 
-/// Returns true if this program has rights that its caller lacks. It then ignores the environment's settings for recording.
+/// Returns true if this program has rights that its caller lacks, for example through setuid. It then ignores the environment's settings for recording.
 #[pyfunction]
 pub(crate) fn is_privileged() -> bool {
     host::is_privileged()
@@ -151,8 +153,8 @@ pub(crate) fn is_pending() -> bool {
     is_requested && !is_under_way() && !config().is_some_and(|config| config.paused || has_failed())
 }
 
-/// Returns true if the recorder failed to start although the environment asks for levels. Until it starts, these levels are on. If a program has set the variables after
-/// importing the package, the recorder may have checked them before, and the drop-in starts anyway.
+/// Returns true if the recorder failed to start although the environment asks for levels. Until it starts, these levels are on. If a program has set the
+/// variables after importing the package, the recorder may have checked them before, and the drop-in starts anyway.
 fn has_failed() -> bool {
     WAS_REQUESTED.load(Ordering::Relaxed)
         && !HAS_ENDED.load(Ordering::Relaxed)

@@ -57,7 +57,7 @@ impl Span {
         Span::exit(slf, kind);
     }
 
-    /// Wraps a function so that it runs within the span.
+    /// Wraps a function so that each call of it runs within the span.
     fn __call__<'py>(
         slf: &Bound<'py, Self>,
         function: Bound<'py, PyAny>,
@@ -81,14 +81,14 @@ impl Span {
         self.name.clone_ref(py)
     }
 
-    /// The category.
+    /// Category of the span.
     #[getter]
     fn cat(&self, py: Python<'_>) -> PyResult<String> {
         let category = self.category.as_ref();
         names::category_text(category.map(|category| category.bind(py)))
     }
 
-    /// The level of detail.
+    /// Level of detail of the span.
     #[getter]
     fn level(&self) -> &'static str {
         names::level_name(self.named.level())
@@ -104,7 +104,7 @@ impl Span {
 }
 
 impl Span {
-    /// Creates a span without args.
+    /// Creates a span without args, which is not yet open.
     fn new(
         level: Level,
         category: Option<&Bound<'_, PyAny>>,
@@ -121,7 +121,7 @@ impl Span {
         })
     }
 
-    /// Opens the span on the lane of the running code.
+    /// Opens the span in the running asyncio task or thread.
     pub(crate) fn enter(slf: &Bound<'_, Self>) {
         let (span, py) = (slf.get(), slf.py());
         let event = Event {
@@ -133,7 +133,7 @@ impl Span {
         lane::enter(&event, slf.as_ptr().addr(), &span.missed);
     }
 
-    /// Ends the span on the lane of the running code, with the type of the exception that ended it, if there was one.
+    /// Ends the span in the running asyncio task or thread. `kind` is the type of the exception that ended it, if there was one.
     pub(crate) fn exit(slf: &Bound<'_, Self>, kind: Option<&Bound<'_, PyAny>>) {
         let span = slf.get();
         let owner = slf.as_ptr().addr();
@@ -152,8 +152,8 @@ impl Span {
         lane::exit(slf.py(), owner, &span.missed, &args.0);
     }
 
-    /// Ends the span because an exception is being raised. If the exception closes the coroutine of a task that no longer exists, this is the only notification. A coroutine that is
-    /// cancelled before its first step has no span.
+    /// Ends the span of a Python function that ends with an exception of the type `kind`. If the exception closes the coroutine of a task that no longer
+    /// exists, this is the only notification. A coroutine that is cancelled before its first step has no span.
     pub(crate) fn exit_unwound(slf: &Bound<'_, Self>, kind: &Bound<'_, PyAny>, is_closed: bool) {
         let (span, owner) = (slf.get(), slf.as_ptr().addr());
         let mut args = Scratch::empty();
@@ -171,14 +171,14 @@ impl Span {
 /// Function of the package that wraps a function in a span.
 static DECORATOR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// Sets the function that wraps a function in a span. It is written in Python, which knows the kinds of functions.
+/// Sets the function that a span, used as a decorator, calls to wrap a function. It is written in Python, which knows the kinds of functions.
 #[pyfunction]
 #[pyo3(signature = (decorate, /))]
 pub(crate) fn set_decorator(py: Python<'_>, decorate: Py<PyAny>) {
     let _ = DECORATOR.set(py, decorate); // the package may be imported under a second name
 }
 
-/// Appends the arg `error`: the type of the exception that ended a span.
+/// Appends the arg `error` to encoded args: the name of the type of the exception that ended a span.
 pub(crate) fn push_error(args: &mut Vec<u8>, kind: &Bound<'_, PyAny>) {
     let name = kind.getattr(intern!(kind.py(), "__name__"));
     let name = name
@@ -191,7 +191,7 @@ pub(crate) fn push_error(args: &mut Vec<u8>, kind: &Bound<'_, PyAny>) {
     sa_recorder::Value::write(&name, args);
 }
 
-/// Creates a span whose args are a dict that is read when it ends.
+/// Creates a span whose args are in a dict, which is read when the span ends.
 #[pyfunction]
 #[pyo3(signature = (name, category, level, args, is_drop_in, /))]
 pub(crate) fn dict_span(

@@ -26,7 +26,7 @@ enum Current {
     Dict(Py<PyDict>),
 }
 
-/// Returns the task that runs on the calling thread.
+/// Returns the asyncio task that runs on the calling thread, or `None` if none does.
 pub(crate) fn current(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     if !IMPORTED.load(Ordering::Relaxed) && !is_asyncio_imported(py) {
         return None;
@@ -40,12 +40,13 @@ pub(crate) fn current(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     (!task.is_none()).then_some(task)
 }
 
-/// Returns the event loop that runs on the calling thread.
+/// Returns the asyncio event loop that runs on the calling thread, or `None` if none does.
 pub(crate) fn running_loop(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     asyncio(py)?.running_loop(py)
 }
 
-/// Returns the remembered parts of asyncio, once the program has completely imported it. It imports nothing and waits for nothing, because this may be a span within the import.
+/// Returns the functions of asyncio that lead to the running task, or `None` until the program has completely imported asyncio. This call imports nothing and
+/// waits for nothing, because it may come from a span within the import.
 fn asyncio(py: Python<'_>) -> Option<&Asyncio> {
     if let Some(asyncio) = ASYNCIO.get(py) {
         return Some(asyncio);
@@ -62,7 +63,7 @@ fn is_asyncio_imported(py: Python<'_>) -> bool {
     found
 }
 
-/// Returns `sys.modules`.
+/// Returns `sys.modules`, the dict of imported modules.
 pub(crate) fn modules(py: Python<'_>) -> Option<&Bound<'_, PyDict>> {
     let modules = MODULES.get_or_try_init(py, || -> PyResult<Py<PyDict>> {
         let modules = py.import("sys")?.getattr("modules")?;
@@ -71,7 +72,7 @@ pub(crate) fn modules(py: Python<'_>) -> Option<&Bound<'_, PyDict>> {
     Some(modules.ok()?.bind(py))
 }
 
-/// Returns a module that the program has imported, if its body has finished.
+/// Returns the module with this name if the program has imported it and its body has finished.
 fn fully_imported<'py>(name: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
     let py = name.py();
     let module = modules(py)?.get_item(name).ok()??;
@@ -107,15 +108,15 @@ impl Asyncio {
 /// True if tracks of tasks are also named after the task's coroutine.
 static NAMES_COROUTINES: AtomicBool = AtomicBool::new(false);
 
-/// Makes the tracks of tasks have the names of the task and its coroutine, from now on.
+/// Makes the tracks of asyncio tasks be named after both the task and its coroutine, from now on.
 #[pyfunction]
 pub(crate) fn name_coroutines() {
     NAMES_COROUTINES.store(true, Ordering::Relaxed);
 }
 
-/// Returns the name for the track of a task.
+/// Returns the name for an asyncio task's track: the name of the task and, if wanted, of its coroutine.
 pub(crate) fn track_name(task: &Bound<'_, PyAny>) -> String {
-    let mut name = name(task);
+    let mut name = task_name(task);
     if NAMES_COROUTINES.load(Ordering::Relaxed) {
         let coroutine = coroutine_name(task);
         if !coroutine.is_empty() && !name.ends_with(&coroutine) {
@@ -126,7 +127,7 @@ pub(crate) fn track_name(task: &Bound<'_, PyAny>) -> String {
     name
 }
 
-/// Returns the name of a task's coroutine, or an empty text if it has none.
+/// Returns the name of an asyncio task's coroutine, or an empty text if it has none.
 pub(crate) fn coroutine_name(task: &Bound<'_, PyAny>) -> String {
     let coroutine = task.call_method0(intern!(task.py(), "get_coro"));
     let name = coroutine.and_then(|coroutine| coroutine.getattr("__qualname__"));
@@ -134,14 +135,14 @@ pub(crate) fn coroutine_name(task: &Bound<'_, PyAny>) -> String {
     name.unwrap_or_default()
 }
 
-/// Returns the name of a task.
-fn name(task: &Bound<'_, PyAny>) -> String {
+/// Returns the name of an asyncio task, or an empty text if it has none.
+fn task_name(task: &Bound<'_, PyAny>) -> String {
     let name = task.call_method0(intern!(task.py(), "get_name"));
     let name = name.and_then(|name| name.extract::<String>());
     name.unwrap_or_default()
 }
 
-/// Returns true if a task has ended.
+/// Returns true if an asyncio task has ended.
 pub(crate) fn is_done(task: &Bound<'_, PyAny>) -> bool {
     let done = task.call_method0(intern!(task.py(), "done"));
     done.and_then(|done| done.extract()).unwrap_or(true)

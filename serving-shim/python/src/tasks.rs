@@ -74,7 +74,7 @@ impl Holder {
     }
 }
 
-/// Handles the end of a task with open spans. Its coroutine is closed after this.
+/// Moves the lane of an asyncio task with open spans to the freed ones. Python calls this when the task is freed, and closes its coroutine afterwards.
 #[pyfunction]
 fn on_freed(reference: &Bound<'_, PyAny>) {
     let is_its_lane = |lane: &Lane| match &lane.task {
@@ -94,17 +94,17 @@ fn on_freed(reference: &Bound<'_, PyAny>) {
 /// Number of freed tasks that have open spans.
 static FREED: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns true if any freed task has open spans.
+/// Returns true if any asyncio task was freed while it had open spans, and these are still open.
 pub(crate) fn any_freed() -> bool {
     FREED.load(Ordering::Relaxed) > 0
 }
 
-/// Returns true if any task has open spans.
+/// Returns true if any asyncio task has open spans.
 pub(crate) fn any_open() -> bool {
     OPEN.load(Ordering::Relaxed) > 0
 }
 
-/// Opens a span on the lane of a task. Creates the lane if this is its first span.
+/// Opens a span, as `event` describes it, in an asyncio task. Creates the task's lane (the list of its open spans) if this is the first one.
 pub(crate) fn enter(task: &Bound<'_, PyAny>, event: &Event<'_, '_>, owner: Owner) {
     let key = task.as_ptr().addr();
     let has_parent = |lane: &Lane| parent(lane).is_some();
@@ -121,7 +121,8 @@ pub(crate) fn enter(task: &Bound<'_, PyAny>, event: &Event<'_, '_>, owner: Owner
     drop(new_lane); // after unlocking, because it may run code
 }
 
-/// Opens a span on the lane of a task. If the task has no lane, it gets the one in `new_lane`. Returns false if there is no lane.
+/// Adds the span that `open` returns to the lane of the task with the address `key`. If the task has no lane, it gets the one in `new_lane`. Returns false if
+/// there is no lane.
 fn push(
     key: usize,
     new_lane: &mut Option<Lane>,
@@ -142,20 +143,20 @@ fn push(
     true
 }
 
-/// Returns true if a span of this owner is open in the task.
+/// Returns true if `owner` has an open span in the asyncio task.
 pub(crate) fn has_span(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
     let lanes = lanes();
     let lane = lanes.by_task.get(&task.as_ptr().addr());
     lane.is_some_and(|lane| position(&lane.open, owner).is_some())
 }
 
-/// Returns the innermost recorded span of a lane.
+/// Returns the innermost recorded span of a task's lane, which contains the next span of the task.
 fn parent(lane: &Lane) -> Option<&AsyncSpan> {
     let mut spans = lane.open.iter().rev().map(|(_, span)| span);
     spans.find(|span| span.is_recording())
 }
 
-/// Adds an unrecorded span on top of a task's other spans. Returns false if the task has none.
+/// Opens an unrecorded span inside the other spans of an asyncio task. Returns false if no span is open in the task.
 pub(crate) fn enter_unrecorded(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
     let mut lanes = lanes();
     let Some(lane) = lanes.by_task.get_mut(&task.as_ptr().addr()) else {
@@ -174,7 +175,7 @@ pub(crate) fn has_forgotten() -> bool {
     FORGOTTEN.load(Ordering::Relaxed)
 }
 
-/// Forgets all open spans in the child of a fork, because they belong to the parent.
+/// Drops all spans that are open in tasks. Called in the child of a fork, because they belong to the parent.
 pub(crate) fn forget() {
     let lanes = std::mem::take(&mut *lanes());
     FORGOTTEN.fetch_or(any_open(), Ordering::Relaxed);
@@ -183,7 +184,7 @@ pub(crate) fn forget() {
     drop(lanes); // after unlocking, because dropping an object may run code
 }
 
-/// Ends the innermost span of this owner in a task. Returns false if no such span is open.
+/// Ends the innermost span of `owner` in an asyncio task. Returns false if no such span is open.
 pub(crate) fn exit(task: &Bound<'_, PyAny>, owner: Owner, end: End<'_>) -> bool {
     exit_key(task.as_ptr().addr(), owner, end)
 }
@@ -211,7 +212,7 @@ impl Lane {
         }
     }
 
-    /// Adds args to the innermost span of this owner. Returns false if no such span is open.
+    /// Adds encoded args to the innermost span of `owner` on this lane. Returns false if no such span is open.
     fn add_args(&mut self, owner: Owner, args: &[u8]) -> bool {
         let at = position(&self.open, owner);
         if let Some(at) = at {
@@ -220,7 +221,7 @@ impl Lane {
         at.is_some()
     }
 
-    /// Ends the innermost span of this owner. Returns false if no such span is open.
+    /// Ends the innermost span of `owner` on this lane. Returns false if no such span is open.
     fn end(&mut self, owner: Owner, end: End<'_>) -> bool {
         let Some(at) = position(&self.open, owner) else {
             return false;
@@ -237,7 +238,7 @@ impl Lane {
     }
 }
 
-/// Ends a span of this owner in any task. It prefers a task that has ended or was freed, because that cannot end the span itself.
+/// Ends a span of `owner` in any asyncio task. It prefers a task that has ended or was freed, because that cannot end the span itself.
 pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, end: End<'_>) {
     let holders: Vec<(usize, Holder)> = {
         let lanes = lanes();
@@ -258,7 +259,7 @@ pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, end: End<'_>) {
     }
 }
 
-/// Ends a span of this owner in the most recently freed task that has one. Returns false if no such span is open.
+/// Ends a span of `owner` in the most recently freed asyncio task that has one. Returns false if no such span is open.
 pub(crate) fn exit_freed(owner: Owner, end: End<'_>) -> bool {
     let mut lanes = lanes();
     let freed = lanes.freed.iter_mut().rev();
@@ -275,21 +276,22 @@ pub(crate) fn exit_freed(owner: Owner, end: End<'_>) -> bool {
     true
 }
 
-/// Returns the track of a task's innermost span, for an event that began at `start_ns`.
+/// Returns the track that shows the innermost span of an asyncio task, for writing an event that began at `start_ns`. Returns `None` if the task has no such
+/// track.
 pub(crate) fn track_since(task: &Bound<'_, PyAny>, start_ns: u64) -> Option<Track> {
     let lanes = lanes();
     let lane = lanes.by_task.get(&task.as_ptr().addr())?;
     parent(lane)?.track_since(start_ns)
 }
 
-/// Adds args to the innermost open span of this owner in the most recently freed task that has one. Returns false if no such span is open.
+/// Adds encoded args to the innermost open span of `owner` in the most recently freed asyncio task that has one. Returns false if no such span is open.
 pub(crate) fn add_args_freed(owner: Owner, args: &[u8]) -> bool {
     let mut lanes = lanes();
     let mut freed = lanes.freed.iter_mut().rev();
     freed.any(|lane| lane.add_args(owner, args))
 }
 
-/// Adds args to the innermost open span of this owner in a task. Returns false if no such span is open.
+/// Adds encoded args to the innermost open span of `owner` in an asyncio task. Returns false if no such span is open.
 pub(crate) fn add_args(task: &Bound<'_, PyAny>, owner: Owner, args: &[u8]) -> bool {
     let mut lanes = lanes();
     let lane = lanes.by_task.get_mut(&task.as_ptr().addr());

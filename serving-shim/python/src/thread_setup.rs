@@ -19,12 +19,12 @@ thread_local! {
 /// Pid of the process if it has been named by the program or by multiprocessing.
 static NAMED: AtomicU32 = AtomicU32::new(0);
 
-/// Records that the program has named its process, so that its name in multiprocessing is not used.
+/// Records that the program has named its process, so that the name from multiprocessing is not used.
 pub(crate) fn mark_named() {
     NAMED.store(std::process::id(), Ordering::Relaxed);
 }
 
-/// Prepares the calling thread, unless it is prepared.
+/// Prepares the calling thread for its first event: sets the names of the thread and the process in the trace. Does nothing if it is prepared already.
 #[inline]
 pub(crate) fn prepare_thread(py: Python<'_>) {
     let generation = generation();
@@ -34,17 +34,17 @@ pub(crate) fn prepare_thread(py: Python<'_>) {
     }
 }
 
-/// Returns a number that identifies this process and recording. It never repeats in a process or its children.
+/// Returns a number that identifies this process and its recording. It never repeats in a process or its children.
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Makes every thread prepare again.
+/// Makes every thread set its name again before its next event.
 pub(crate) fn prepare_again() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Names the thread and the process. On errors, a name is missing.
+/// Sets the names of the calling thread and the process in the trace, as Python knows them. On errors, a name is missing.
 #[cold]
 fn prepare(py: Python<'_>) {
     let Some(modules) = modules(py) else {
@@ -65,15 +65,16 @@ fn prepare(py: Python<'_>) {
 /// Address of the object that described the parent process in multiprocessing, or 0 if this process was not forked.
 static PARENTS_OBJECT: AtomicUsize = AtomicUsize::new(0);
 
-/// Records that this process was just forked, before multiprocessing creates an object for it.
+/// Records that this process was just forked, so that multiprocessing's object for the parent is not used for this process. Called before multiprocessing
+/// creates an object for the child.
 pub(crate) fn record_fork(py: Python<'_>) {
     let object = modules(py).and_then(current_process);
     let address = object.map_or(0, |object| object.as_ptr().addr());
     PARENTS_OBJECT.store(address, Ordering::Relaxed);
 }
 
-/// Returns the name of a process that multiprocessing started, or `None` in a child that such a process forked itself. Reads only plain attributes, because a property would run Python
-/// code.
+/// Returns the name that multiprocessing gave this process, or `None` if it did not start the process, for example in a child that such a process forked
+/// itself. Reads only plain attributes, because a property would run Python code.
 pub(crate) fn name_of_child(modules: &Bound<'_, PyDict>) -> Option<String> {
     let process = current_process(modules)?;
     if process.as_ptr().addr() == PARENTS_OBJECT.load(Ordering::Relaxed) {
@@ -83,7 +84,7 @@ pub(crate) fn name_of_child(modules: &Bound<'_, PyDict>) -> Option<String> {
     attribute(&process, "_name")?.extract().ok()
 }
 
-/// Returns multiprocessing's object for this process, if the module is imported.
+/// Returns the object that describes this process in multiprocessing, if that module is imported.
 fn current_process<'py>(modules: &Bound<'py, PyDict>) -> Option<Bound<'py, PyAny>> {
     let module = modules.get_item(PyString::intern(modules.py(), "multiprocessing.process"));
     attribute(&module.ok()??, "_current_process")
@@ -93,7 +94,7 @@ fn attribute<'py>(of: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'py, PyAny
     of.getattr(PyString::intern(of.py(), name)).ok()
 }
 
-/// Returns the name of a thread that Python started. Other threads keep their names.
+/// Returns the name of the calling thread if Python started it. Other threads keep their names.
 fn thread_name(modules: &Bound<'_, PyDict>) -> PyResult<Option<String>> {
     let Some(threading) = modules.get_item("threading")? else {
         return Ok(Some("MainThread".to_owned())); // no other thread can have been started

@@ -53,7 +53,7 @@ impl Value for Encoded {
     }
 }
 
-/// Appends `"key":value`, with a comma before it unless the text is empty.
+/// Appends the arg `"key":value` to the encoded args in `text`, with a comma before it unless the text is empty.
 pub(crate) fn push(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
     begin(text);
     write_key(text, key, 0);
@@ -61,7 +61,7 @@ pub(crate) fn push(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bound<'_,
     write_whole(text, value);
 }
 
-/// Appends `"key":value` for a key that is a Rust text.
+/// Appends the arg `"key":value` to the encoded args in `text`. The key is a Rust text, and the value a Python object.
 pub(crate) fn push_named(text: &mut Vec<u8>, key: &str, value: &Bound<'_, PyAny>) {
     begin(text);
     key.write(text);
@@ -69,7 +69,7 @@ pub(crate) fn push_named(text: &mut Vec<u8>, key: &str, value: &Bound<'_, PyAny>
     write_whole(text, value);
 }
 
-/// Appends `"key":value` for a key and a value that are not Python objects.
+/// Appends the arg `"key":value` to the encoded args in `text`. Neither the key nor the value is a Python object.
 pub(crate) fn push_native(text: &mut Vec<u8>, key: &str, value: &(impl Value + ?Sized)) {
     begin(text);
     key.write(text);
@@ -77,7 +77,8 @@ pub(crate) fn push_native(text: &mut Vec<u8>, key: &str, value: &(impl Value + ?
     value.write(text);
 }
 
-/// Appends a series of a counter. Returns true if its value is a finite number or a bool. The recorder leaves out all others.
+/// Appends one series of a counter, `"key":value`, to the encoded series in `text`. Returns true if the value is a finite number or a bool. The recorder
+/// leaves out all others.
 pub(crate) fn push_series(
     text: &mut Vec<u8>,
     key: &Bound<'_, PyAny>,
@@ -99,7 +100,7 @@ fn begin(text: &mut Vec<u8>) {
     }
 }
 
-/// Appends all pairs of a dict.
+/// Appends all pairs of a dict to the encoded args in `text`.
 pub(crate) fn push_all(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) {
     let plain = KEYS.with(dict.py(), |keys| push_plain(keys, text, dict));
     let done = plain.unwrap_or(0);
@@ -114,8 +115,9 @@ pub(crate) fn push_all(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) {
     }
 }
 
-/// Appends the leading texts and numbers of a small dict, up to the first other value, and returns how many there were. No Python code runs, so the dict cannot change, and need not be
-/// copied. After an error, whose object may have triggered the garbage collector, the dict is not accessed again.
+/// Appends the leading texts and numbers of a small dict to the encoded args, up to the first other value, and returns how many there were. No Python code
+/// runs, so the dict cannot change, and need not be copied. After an error, whose object may have triggered the garbage collector, the dict is not accessed
+/// again.
 fn push_plain(keys: &mut Keys, text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> usize {
     if dict.len() > MAX_PLAIN {
         return 0;
@@ -145,7 +147,8 @@ fn push_plain(keys: &mut Keys, text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> 
     done
 }
 
-/// Writes a list of texts, numbers and other plain values. Returns false if the list contains others or is too long, which leaves a part of it in the text.
+/// Appends a list of texts, numbers and other plain values as JSON. Returns false if the list contains others or is too long, which leaves a part of it in the
+/// text.
 pub(crate) fn write_plain_list(text: &mut Vec<u8>, list: &Bound<'_, PyList>) -> bool {
     if list.len() > MAX_ELEMENTS {
         return false;
@@ -163,19 +166,21 @@ pub(crate) fn write_plain_list(text: &mut Vec<u8>, list: &Bound<'_, PyList>) -> 
     true
 }
 
-/// Appends the value of an argument as JSON, and counts the argument if something in it is left out.
+/// Appends the value of an arg as JSON, and counts the arg as cut if something in it is left out.
 fn write_whole(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) {
     if write(text, value, 0) {
         count_cut();
     }
 }
 
-/// Appends a value as JSON. Most values have exactly one of these types. Returns true if elements are left out. Texts that are cut are counted elsewhere.
+/// Appends any Python value as JSON. `depth` is the number of lists and dicts around it. Returns true if elements are left out. Texts that are cut are counted
+/// elsewhere.
 fn write(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) -> bool {
     !write_plain(text, value) && write_any(text, value, depth)
 }
 
-/// Appends a text, a number, a bool, `None`, or an encoded value, without running Python code. Returns false for all other values, including texts with lone surrogates.
+/// Appends a Python value as JSON if it is a text, a 64-bit int, a float, a bool, `None`, or already encoded. Runs no Python code. Returns false, and appends
+/// nothing, for all other values and for texts with lone surrogates.
 fn write_plain(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> bool {
     if let Ok(number) = value.cast_exact::<PyInt>() {
         let Some(number) = to_i64(number) else {
@@ -230,7 +235,7 @@ fn write_string(text: &mut Vec<u8>, string: &Bound<'_, PyString>) {
     }
 }
 
-/// Returns the number if it fits into 64 bits with a sign. Creates no exception if it does not.
+/// Converts a Python int to an `i64`, or returns `None` if it does not fit. Creates no exception.
 fn to_i64(number: &Bound<'_, PyInt>) -> Option<i64> {
     let mut overflow = 0;
     // SAFETY: the object is an int and alive, and the pointer is to a place for a number.
@@ -238,7 +243,7 @@ fn to_i64(number: &Bound<'_, PyInt>) -> Option<i64> {
     (overflow == 0).then_some(value)
 }
 
-/// Appends a number of up to 64 bits. A larger one is written as text, because viewers read numbers as doubles.
+/// Appends a Python int as JSON. One of more than 64 bits is written as text, because viewers read numbers as doubles.
 fn write_int(text: &mut Vec<u8>, number: &Bound<'_, PyInt>) {
     if let Some(number) = to_i64(number) {
         number.write(text);
@@ -287,8 +292,8 @@ fn write_dict(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: u32) -> bool 
     is_cut
 }
 
-/// Writes elements separated by commas until the text is too long. Returns how many of `len` were left out, with a comma for them, or `None` if all were written. Also returns whether
-/// something inside an element was left out.
+/// Appends the elements of a list or dict, separated by commas, until the text is too long. Returns how many of `len` were left out, with a comma for them, or
+/// `None` if all were written. Also returns whether something inside an element was left out.
 fn write_each<T>(
     text: &mut Vec<u8>,
     items: impl Iterator<Item = T>,
@@ -316,12 +321,13 @@ fn write_each<T>(
 /// A key and its value.
 type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
-/// Returns the items of a dict to write. They are copied, because another thread may change the dict while a value is encoded. Copying runs no Python code, so the dict cannot change meanwhile.
+/// Returns a copy of a dict's items, up to the maximum number that is recorded. They are copied because another thread may change the dict while a value is
+/// encoded. Copying runs no Python code, so the dict cannot change meanwhile.
 fn pairs<'py>(dict: &Bound<'py, PyDict>) -> SmallVec<[Pair<'py>; 8]> {
     dict.iter().take(MAX_ELEMENTS).collect()
 }
 
-/// Writes a key. JSON keys are texts, so a key of another type is written as the text of its value.
+/// Appends the key of a dict as JSON. JSON keys are texts, so a key of another type is written as the text of its value.
 fn write_key(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, depth: u32) {
     if let Ok(key) = key.cast_exact::<PyString>() {
         return write_string(text, key);
@@ -333,7 +339,7 @@ fn write_key(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, depth: u32) {
         .write(text);
 }
 
-/// Writes any other object: a numpy number as a number, a UUID as its text, and anything else as the name of its type.
+/// Appends an object that is no text, number, list or dict: a numpy number as a number, a UUID as its text, and anything else as the name of its type.
 fn write_other(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) {
     let kind = value.get_type();
     let module = kind.module();

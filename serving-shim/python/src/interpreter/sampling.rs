@@ -42,7 +42,7 @@ struct Running {
 }
 
 impl Running {
-    /// Asks the thread to end. Returns the state that shows when it is gone, or `None` if it belongs to another process.
+    /// Asks the sampling thread to end. Returns its state, which shows when it is gone, or `None` if the thread belongs to another process.
     fn end(&self) -> Option<Arc<State>> {
         self.state.should_end.store(true, Ordering::Release);
         self.thread.unpark();
@@ -76,7 +76,7 @@ struct State {
 }
 
 impl State {
-    /// Returns true if the thread is also gone for the kernel. The host may check that: Python does when it forks.
+    /// Returns true if the sampling thread has ended and is also gone for the kernel. The host may check that: Python does when it forks.
     fn is_gone(&self) -> bool {
         let tid = self.tid.load(Ordering::Relaxed);
         self.has_ended.load(Ordering::Acquire)
@@ -97,7 +97,7 @@ fn sampling() -> MutexGuard<'static, Sampling> {
 }
 
 impl Sampling {
-    /// Starts the thread if it should run and does not.
+    /// Starts the sampling thread if it should run but does not.
     fn start(&mut self) -> std::io::Result<()> {
         let is_there = self.running.as_ref().is_some_and(Running::samples);
         match SETTINGS.get() {
@@ -110,7 +110,7 @@ impl Sampling {
     }
 }
 
-/// Starts to sample this process at this interval, and sets its name in the trace.
+/// Starts to sample the stacks of all Python threads every `interval_ns`, and sets the name of the process in the trace.
 ///
 /// # Errors
 /// Returns an error if the thread cannot be created.
@@ -127,21 +127,21 @@ pub(crate) fn begin_sampling(interval_ns: u64, process_name: String) -> PyResult
     Ok(sampling.start()?)
 }
 
-/// Writes what is on the stacks, and stops sampling until [`restart_sampling`].
+/// Stops sampling the stacks of Python threads until [`restart_sampling`]. The frames that are on the stacks now are written first.
 #[pyfunction]
 pub(crate) fn end_sampling(py: Python<'_>) {
     sampling().is_wanted = false;
     end_thread(py);
 }
 
-/// Starts sampling again if this process, or the one that forked it, was sampled.
+/// Starts sampling the stacks of Python threads again if this process, or the one that forked it, was sampled.
 pub(crate) fn restart_sampling() {
     let mut sampling = sampling();
     sampling.is_wanted = true;
     let _ = sampling.start(); // without a thread, only samples are missing
 }
 
-/// Ends the sampling thread before a fork.
+/// Ends the sampling thread before the process forks.
 #[pyfunction]
 pub(crate) fn before_fork(py: Python<'_>) {
     sampling().forks += 1;
@@ -156,7 +156,7 @@ pub(crate) fn after_fork_in_parent() {
     let _ = sampling.start(); // as above
 }
 
-/// Starts the sampling thread in the child of a fork. Forks by the parent's other threads are not in progress there.
+/// Starts the sampling thread again in the child of a fork. Forks by the parent's other threads are not in progress there.
 #[pyfunction]
 pub(crate) fn restart_sampling_in_child() {
     let mut sampling = sampling();
@@ -164,7 +164,7 @@ pub(crate) fn restart_sampling_in_child() {
     let _ = sampling.start(); // as above
 }
 
-/// Ends the sampling thread, and waits until it is gone, even if another thread asked it to end.
+/// Ends the sampling thread, and waits until it is gone, for two seconds at most. Waits even if another thread asked it to end.
 fn end_thread(py: Python<'_>) {
     let ending = sampling().running.as_ref().and_then(Running::end);
     if let Some(state) = ending {

@@ -17,14 +17,14 @@ const TASK_SPAN: Owner = 1;
 /// Function that enables the event for the end of a code object.
 static WATCH: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// Sets the function that enables the event for the end of a code object.
+/// Sets the Python function `watch(code)`, which makes `sys.monitoring` report the end of a code object's calls.
 #[pyfunction]
 #[pyo3(signature = (watch, /))]
 pub(crate) fn set_coroutine_watcher(py: Python<'_>, watch: Py<PyAny>) {
     let _ = WATCH.set(py, watch); // once in a process
 }
 
-/// Opens the span of a new task. A task that has already ended, as an eager one may have, gets no track.
+/// Opens the span for the lifetime of a new asyncio task. A task that has already ended, as an eager one may have, gets no track.
 pub(super) fn begin(task: &Bound<'_, PyAny>) -> PyResult<()> {
     if sa_recorder::__wants(Level::E2e) && !task::is_done(task) && !tasks::has_span(task, TASK_SPAN)
     {
@@ -51,7 +51,7 @@ fn open_span(task: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Ends the span of the running task, if the coroutine that ends is the task's own.
+/// Ends the span for the lifetime of the running asyncio task, if the coroutine that ends is the task's own.
 pub(super) fn end(py: Python<'_>, error: Option<&Bound<'_, PyAny>>, is_closed: bool) {
     if !tasks::any_open() {
         return;
@@ -76,7 +76,7 @@ pub(super) fn end(py: Python<'_>, error: Option<&Bound<'_, PyAny>>, is_closed: b
     }
 }
 
-/// Returns true if the innermost frame belongs to the task's own coroutine.
+/// Returns true if the innermost frame belongs to the asyncio task's own coroutine.
 fn is_running(task: &Bound<'_, PyAny>) -> bool {
     let py = task.py();
     let coroutine = task.call_method0(intern!(py, "get_coro"));

@@ -13,7 +13,7 @@ use sa_format::stem_and_segment;
 /// Number of bytes read and written at a time.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Removes the empty lines from all segments of a fragment whose recorder has ended. Segments that cannot be replaced stay unchanged.
+/// Removes the empty lines from all segments (files) of a fragment whose recorder has ended. Segments that cannot be replaced stay unchanged.
 pub(crate) fn remove_empty_lines(fragment: &Path) {
     let name = fragment.file_name().and_then(|name| name.to_str());
     let Some((stem, _)) = name.and_then(stem_and_segment) else {
@@ -27,7 +27,7 @@ pub(crate) fn remove_empty_lines(fragment: &Path) {
     }
 }
 
-/// Returns the existing segments. The first ones may have been removed.
+/// Returns the paths of the existing segments (files) of a fragment. The first ones may have been removed.
 fn segments(fragment: &Path, stem: &str) -> Vec<PathBuf> {
     let folder = fragment.parent().unwrap_or(Path::new("."));
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -49,7 +49,7 @@ fn replace(path: &Path) -> io::Result<()> {
     })
 }
 
-/// Returns a name next to the fragment that readers do not treat as a fragment.
+/// Returns the path for a temporary copy of a segment, next to it, with a name that readers do not treat as a fragment.
 fn draft_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))

@@ -23,14 +23,16 @@ pub(crate) struct OpenSpan {
 
 #[pymethods]
 impl OpenSpan {
-    /// Sets the end of the observed call to now and returns it. Work between this and `close` is not part of the span.
+    /// Sets the end of the span, which is the end of the observed call, to now. Returns this time in ns. Work between this and `close` is not part of the
+    /// span.
     pub(crate) fn set_end(&self) -> u64 {
         let ended_ns = now_ns();
         self.ended_ns.store(ended_ns, Ordering::Relaxed);
         ended_ns
     }
 
-    /// Ends the span, with a step's args, with further args, and with the type of the exception that ended it, if there was one.
+    /// Ends the span. Adds the args of `step`, the further args in `args`, and the type of the exception `error` that ended the observed call, if they are
+    /// given.
     #[pyo3(signature = (error=None, args=None, step=None, /))]
     pub(crate) fn close(
         slf: &Bound<'_, Self>,
@@ -48,7 +50,8 @@ impl OpenSpan {
         OpenSpan::close_with(slf, error, &mut text.0);
     }
 
-    /// Ends the span, for an observer that has no further args.
+    /// Ends the span when the observed call ends. A hook that has no further args returns this function, which is then called with the result or the error of
+    /// the call.
     #[pyo3(signature = (result, error, /))]
     fn leave(slf: &Bound<'_, Self>, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) {
         let _ = result;
@@ -57,7 +60,7 @@ impl OpenSpan {
 }
 
 impl OpenSpan {
-    /// Ends the span with the args in `text`, and with the type of the exception that ended it, if there was one.
+    /// Ends the span and adds the encoded args in `text`. If an exception `error` ended the observed call, adds its type too.
     pub(crate) fn close_with(
         slf: &Bound<'_, Self>,
         error: Option<&Bound<'_, PyAny>>,
@@ -76,7 +79,7 @@ impl OpenSpan {
         lane::exit_at(slf.py(), slf.as_ptr().addr(), &open.missed, end);
     }
 
-    /// Opens a span for this event.
+    /// Opens a span, as `event` describes it, in the running task or thread.
     pub(crate) fn open<'py>(event: &Event<'_, 'py>) -> PyResult<Bound<'py, OpenSpan>> {
         let open = OpenSpan {
             missed: Missed::new(0),
@@ -88,7 +91,7 @@ impl OpenSpan {
     }
 }
 
-/// Opens a span, for code that ends it in another function.
+/// Opens a span with these args, for code that ends it in another function.
 #[pyfunction]
 #[pyo3(
     signature = (name, /, *, cat=None, level=None, **args),

@@ -38,7 +38,7 @@ impl CachedKey {
         })
     }
 
-    /// Appends the key, with a comma before it unless the text is empty.
+    /// Appends the encoded key and a colon, with a comma before them unless the text is empty.
     #[inline]
     fn push(&self, text: &mut Vec<u8>) {
         let skipped = usize::from(text.is_empty());
@@ -50,7 +50,8 @@ impl CachedKey {
     }
 }
 
-/// Appends a key and a colon, with a comma before them unless the text is empty. Returns false for a key with lone surrogates.
+/// Appends the key of an arg and a colon to the encoded args in `text`, with a comma before them unless the text is empty. Uses cached keys. Returns false for
+/// a key with lone surrogates.
 #[inline]
 pub(super) fn push(keys: &mut Keys, text: &mut Vec<u8>, key: &Bound<'_, PyString>) -> bool {
     let slot = &mut keys[(key.as_ptr().addr() >> 4) % CACHED_KEYS];

@@ -167,7 +167,7 @@ impl CountsFile {
         identity(&self.file).is_ok_and(|identity| identity == self.identity)
     }
 
-    /// Returns true if the open file contains the counts of the calling thread. In the child of a fork, it contains those of the parent's thread.
+    /// Returns true if the open file contains the counts of the calling thread. In the child of a fork, the file still belongs to the parent's thread.
     fn is_current(&self) -> bool {
         self.tid == host::tid() && self.is_ours()
     }

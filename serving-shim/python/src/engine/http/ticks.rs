@@ -78,7 +78,7 @@ impl<C: Clocks> Ticks<C> {
         self.observe_age(coarse_ns, now_ns);
     }
 
-    /// Ends a period of work, as `end_work` does, but at less cost, for periods that are frequent. It does not measure the age of the coarse clock, because
+    /// Ends a period of work like `end_work`, but at less cost, for frequent periods. It does not measure the age of the coarse clock, because
     /// that would only happen right after ticks.
     pub(crate) fn end_frequent_work(&mut self, since: i64) {
         let coarse_ns = self.coarse_ns();

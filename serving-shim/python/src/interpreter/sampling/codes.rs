@@ -27,7 +27,7 @@ pub(super) struct Function {
 pub(super) struct Codes(HashMap<usize, (Py<PyAny>, Option<Rc<Function>>)>);
 
 impl Codes {
-    /// Returns the description of a frame's code, or `None` if slices leave it out.
+    /// Returns the function whose `code` a stack frame runs, as slices show it (name, file and line), or `None` if slices leave it out.
     pub(super) fn function(
         &mut self,
         frame: &Bound<'_, PyAny>,
@@ -69,7 +69,7 @@ fn describe(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> PyResult<Optio
     Ok(Some(Function { name, args }))
 }
 
-/// Returns the name of the module that a frame's code belongs to.
+/// Returns the name of the module whose code a stack frame runs.
 fn module_of(frame: &Bound<'_, PyAny>) -> Option<String> {
     let py = frame.py();
     let globals = frame.getattr(PyString::intern(py, "f_globals")).ok()?;

@@ -39,14 +39,15 @@ pub(super) struct ThreadSample {
     pub(super) stack: Vec<Rc<Function>>,
 }
 
-/// Samples all threads, or none if there are other interpreters, which may have their own GIL. `is_known` returns true if the name of the thread with this ident and kernel id is known.
+/// Takes one sample of the stacks of all Python threads. The sample is empty if there are other interpreters, which may have their own GIL. `is_known` returns
+/// true if the name of the thread with this ident and kernel id is known.
 pub(super) fn sample_threads(
     py: Python<'_>,
     codes: &mut Codes,
     is_known: impl Fn(u64, u64) -> bool,
 ) -> PyResult<Sample> {
     // Creating these objects may release the GIL, so it comes before the garbage collector is disabled.
-    let (modules, current_frames) = interpreter(py)?;
+    let (modules, current_frames) = sys_objects(py)?;
     if !is_only_interpreter(py) {
         return Ok(Sample {
             at_ns: now_ns(),
@@ -88,7 +89,7 @@ pub(super) fn sample_threads(
 }
 
 /// Returns `sys.modules` and `sys._current_frames`. They are looked up only once, because an import runs Python code if the host has replaced `__import__`.
-fn interpreter(py: Python<'_>) -> PyResult<(&Bound<'_, PyDict>, &Bound<'_, PyAny>)> {
+fn sys_objects(py: Python<'_>) -> PyResult<(&Bound<'_, PyDict>, &Bound<'_, PyAny>)> {
     static FOUND: PyOnceLock<(Py<PyDict>, Py<PyAny>)> = PyOnceLock::new();
     let (modules, frames) = FOUND.get_or_try_init(py, || {
         let sys = py.import("sys")?;
@@ -98,14 +99,15 @@ fn interpreter(py: Python<'_>) -> PyResult<(&Bound<'_, PyDict>, &Bound<'_, PyAny
     Ok((modules.bind(py), frames.bind(py)))
 }
 
-/// Returns the threads that the module `threading` knows, by ident. Only plain attributes of them are read, because a property would run Python code.
+/// Returns the dict, by ident, of the threads that the module `threading` knows. Only plain attributes of them are read, because a property would run Python
+/// code.
 fn active_threads<'py>(modules: &Bound<'py, PyDict>) -> Option<Bound<'py, PyAny>> {
     let py = modules.py();
     let threading = modules.get_item(PyString::intern(py, "threading")).ok()??;
     threading.getattr(PyString::intern(py, "_active")).ok()
 }
 
-/// Returns the functions of a stack, the outermost first.
+/// Returns the functions on a thread's stack, the outermost first. `innermost` is the thread's current frame.
 fn stack_of(
     codes: &mut Codes,
     innermost: Bound<'_, PyAny>,
@@ -135,7 +137,7 @@ fn code_of<'py>(frame: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     unsafe { Bound::from_owned_ptr_or_opt(frame.py(), code.cast()) }
 }
 
-/// Returns true if any thread that allocates may run the garbage collector. From Python 3.12 on, only threads that run Python code do.
+/// Returns true if any thread that allocates a Python object may run the garbage collector. From Python 3.12 on, only threads that run Python code do.
 fn collects_anywhere(py: Python<'_>) -> bool {
     py.version_info() < (3, 12)
 }

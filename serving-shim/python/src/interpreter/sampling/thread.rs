@@ -23,7 +23,7 @@ struct Sampler {
     tracks: ThreadTracks,
 }
 
-/// Samples until asked to end, then writes what is on the stacks.
+/// Runs the sampling thread: samples all Python threads at each interval until `should_end` is set, then writes the frames that are still on the stacks.
 pub(super) fn run(settings: &Settings, should_end: &AtomicBool) {
     let mut sampler = Sampler {
         codes: Codes::default(),
@@ -52,7 +52,7 @@ pub(super) fn run(settings: &Settings, should_end: &AtomicBool) {
     let _ = Python::try_attach(|_| drop(codes)); // without an interpreter, the objects no longer exist
 }
 
-/// Sleeps until the time is due. Threads may wake up for no reason.
+/// Sleeps until the time `due_ns`, or until `should_end` is set. Continues to sleep if the thread wakes up for no reason.
 fn wait_until(due_ns: u64, should_end: &AtomicBool) {
     while !should_end.load(Ordering::Acquire) {
         let left_ns = due_ns.saturating_sub(now_ns());
@@ -64,7 +64,7 @@ fn wait_until(due_ns: u64, should_end: &AtomicBool) {
 }
 
 impl Sampler {
-    /// Takes one sample. Returns for how many ns it held the GIL.
+    /// Takes one sample of all Python threads. Returns for how many ns it held the GIL.
     fn sample(&mut self) -> u64 {
         let asked_ns = now_ns();
         let tracks = &self.tracks;
@@ -102,7 +102,8 @@ fn last_name() -> MutexGuard<'static, String> {
     LAST_NAME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Names the process, unless sampling has already given it this name. It may have got another name since, and a forked child is named after its parent.
+/// Sets the name of the process in the trace, unless sampling has already given it this name. It may have got another name since, and a forked child is named
+/// after its parent.
 fn name_process(name: &str) {
     let recorder = Recorder::get();
     let is_there = recorder.levels() != Levels::NONE || recorder.fragment().is_some();

@@ -48,13 +48,13 @@ struct Open {
 }
 
 impl ThreadTracks {
-    /// Returns true if the thread with this ident and kernel id has a track.
+    /// Returns true if there is a track for the thread with this ident (Python's id) and kernel id.
     pub(super) fn has_thread(&self, ident: u64, native_id: u64) -> bool {
         let track = self.by_ident.get(&ident);
         track.is_some_and(|track| track.native_id == native_id)
     }
 
-    /// Adds a sample. Threads that are missing from it have ended.
+    /// Updates each thread's track from a new sample of the stacks. Threads that are missing from the sample have ended.
     pub(super) fn add(&mut self, sample: Sample) {
         let at_ns = sample.at_ns;
         let mut previous = std::mem::take(&mut self.by_ident);
@@ -77,14 +77,14 @@ impl ThreadTracks {
             .extend(previous.into_values().map(|track| track.ended(at_ns)));
     }
 
-    /// Writes what is on the stacks, and drops the threads.
+    /// Writes slices for the frames that are still on the stacks, and drops all threads.
     pub(super) fn end(&mut self, at_ns: u64) {
         let tracks = self.by_ident.drain();
         self.unused
             .extend(tracks.map(|(_, track)| track.ended(at_ns)));
     }
 
-    /// Returns an unused track of the same name, a new one, or any unused one. Returns `None` if there are too many threads.
+    /// Chooses a track for a new thread: an unused one of the same name, a new one, or any unused one. Returns `None` if there are too many threads.
     fn track_for(&mut self, thread: &ThreadSample) -> Option<ThreadTrack> {
         let thread_name = match &thread.name {
             Some(name) => name.clone(),
@@ -138,7 +138,7 @@ impl ThreadTrack {
         }
     }
 
-    /// Ends the slices of frames that have left the stack, and starts slices for new frames.
+    /// Compares the thread's new stack with the previous one. Writes slices for frames that have left the stack, and starts slices for new frames.
     fn update(&mut self, stack: &[Rc<Function>], at_ns: u64) {
         let pairs = self.open.iter().zip(stack);
         let same = pairs.take_while(|(open, function)| Rc::ptr_eq(&open.function, function));
