@@ -55,12 +55,13 @@ pub(crate) struct DeviceClock {
 pub(crate) struct ClockWasSet;
 
 impl DeviceClock {
-    /// Returns true if there is a reading.
+    /// Returns true if the device's clock has been read at least once.
     pub(crate) fn is_known(&self) -> bool {
         self.origin.is_some()
     }
 
-    /// Adds a reading.
+    /// Adds a reading of the device's clock, which narrows the bounds. Fails if it contradicts the earlier readings, because a clock was set, and forgets
+    /// those.
     pub(crate) fn add(&mut self, reading: Reading) -> Result<(), ClockWasSet> {
         let Some((device, host)) = self.origin else {
             self.begin(reading);
@@ -107,7 +108,7 @@ impl DeviceClock {
         });
     }
 
-    /// Returns true if the reading should be kept, because the last one is old or much less precise.
+    /// Returns true if this reading should be kept, because the last kept one is old or much less precise.
     fn is_due(&mut self, reading: &Kept) -> bool {
         let is_new = self.kept.len() < FEW;
         let spacing = if is_new { FIRST_SPACING_NS } else { SPACING_NS };
@@ -122,7 +123,7 @@ impl DeviceClock {
         }
     }
 
-    /// Returns the bounds of the drift from all pairs of readings.
+    /// Returns the bounds of the drift between the device's clock and the host's, from all pairs of kept readings.
     fn drift_bounds(&self) -> (f64, f64) {
         let (mut low, mut high) = (-MAX_DRIFT, MAX_DRIFT);
         for (at, later) in self.kept.iter().enumerate() {
@@ -138,7 +139,7 @@ impl DeviceClock {
         (low, high)
     }
 
-    /// Returns the bounds of the offset at a device time.
+    /// Returns the bounds, in ns, of the offset between both clocks at the time `device`. Both are relative to the first reading.
     fn offset(&self, device: f64) -> (f64, f64) {
         let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
         for kept in self.kept.iter().chain(&self.latest) {
@@ -151,7 +152,8 @@ impl DeviceClock {
         (low, high)
     }
 
-    /// Returns the bounds of the host time of a device time, which is between `device_ns` and `grain_ns` later.
+    /// Converts a time of the device's clock to bounds of the host's time. The time is between `device_ns` and `grain_ns` later. Returns `None` before the
+    /// first reading.
     pub(crate) fn host(&self, device_ns: i64, grain_ns: i64) -> Option<Bounds> {
         let (device, host) = self.origin?;
         let relative = device_ns - device;
@@ -160,12 +162,12 @@ impl DeviceClock {
         Some(Bounds::new(first + whole_ns(low), last + whole_ns(high)))
     }
 
-    /// Returns the minimum length of `device_ns` of the device's clock on the host's clock.
+    /// Converts a duration on the device's clock, in ns, to its minimum on the host's clock.
     pub(crate) fn shortest_length(&self, device_ns: i64) -> i64 {
         device_ns + whole_ns(device_ns as f64 * self.drift.0)
     }
 
-    /// Returns the most likely length of `device_ns` of the device's clock on the host's clock.
+    /// Converts a duration on the device's clock, in ns, to the most likely one on the host's clock.
     pub(crate) fn length(&self, device_ns: i64) -> i64 {
         let (low, high) = self.drift;
         let usual = |drift: f64| drift.clamp(-USUAL_DRIFT, USUAL_DRIFT).max(low).min(high);
@@ -173,7 +175,8 @@ impl DeviceClock {
         device_ns + whole_ns((device_ns as f64 * drift).round())
     }
 
-    /// Returns the bounds of a device time that is read at `host_ns`.
+    /// Returns the bounds of the host's time for what the device's clock shows at about `host_ns`. Their width is the uncertainty of the clock. Returns `None`
+    /// before the first reading.
     pub(crate) fn now(&self, host_ns: i64) -> Option<Bounds> {
         let (device, host) = self.origin?;
         self.host(device + (host_ns - host), 0)

@@ -37,7 +37,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Reads the settings with a function that looks up variables.
+    /// Reads the settings for device times from environment variables. `lookup` returns the value of a variable.
     pub(crate) fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Config {
         let mut warnings = Vec::new();
         let text = |name: &str| {

@@ -22,7 +22,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the category of its spans.
+    /// Returns the category that spans of this kind of launch have in the trace.
     pub(crate) fn category(self) -> &'static str {
         match self {
             Kind::Kernel | Kind::Operator => "kernel",
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// Returns true if it is launched so often that timing a sample is enough.
+    /// Returns true if launches of this kind are so frequent that timing a sample of them is enough.
     pub(crate) fn is_eager(self) -> bool {
         matches!(self, Kind::Kernel | Kind::Operator | Kind::Memcpy)
     }
@@ -70,7 +70,7 @@ pub(crate) struct Description {
 }
 
 impl Description {
-    /// Adds its arguments to a span or a slice.
+    /// Calls `add` with the key and the value of each arg that describes the launch, such as `grid`.
     pub(crate) fn args(&self, mut add: impl FnMut(&str, &dyn Value)) {
         if let Some(raw) = &self.name.raw {
             add("kernel", raw);

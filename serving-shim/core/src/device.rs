@@ -47,7 +47,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Creates the device with the program's number `user`.
+    /// Creates the state of the device to which the program gives the number `user`.
     pub(crate) fn new(timing: &'static Timing, user: i32) -> Device {
         let pool = Arc::new(Pool::new(&timing.runtime, user));
         Device {
@@ -62,7 +62,7 @@ impl Device {
         }
     }
 
-    /// Adds a launch whose end event is in the stream.
+    /// Adds a launch whose end event is in the stream. The device's thread will find out when it has ended.
     pub(crate) fn push(&'static self, pending: Pending) {
         let start = || host::spawn_quiet("sa-device", move || self.run()).ok();
         if self.thread.get_or_init(start).is_none() {
@@ -76,7 +76,7 @@ impl Device {
         }
     }
 
-    /// Ends the thread's sleep, if it has nothing to do.
+    /// Ends the sleep of the device's thread, if it has nothing to do.
     pub(crate) fn wake(&self) {
         if self.sleeps.swap(false, Ordering::AcqRel)
             && let Some(Some(thread)) = self.thread.get()
@@ -116,7 +116,7 @@ impl Device {
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Sleeps until there is a launch, at most this long.
+    /// Makes the device's thread sleep until there is a launch, for at most the time `most`.
     fn sleep(&self, most: Duration) {
         self.sleeps.store(true, Ordering::Release);
         if lock(&self.incoming).is_empty() {
@@ -125,7 +125,8 @@ impl Device {
         self.sleeps.store(false, Ordering::Release);
     }
 
-    /// Checks the open launches once. Returns the number of launches that have ended. `is_host` is true on threads other than the device's own.
+    /// Checks once which open launches have ended, and writes their slices. Returns how many have ended. `is_host` is true on threads other than the device's
+    /// own.
     fn poll(&self, resolver: &mut Resolver, is_host: bool) -> usize {
         let Timing { runtime, gate, .. } = self.timing;
         resolver.add(std::mem::take(&mut *lock(&self.incoming)));
@@ -144,7 +145,7 @@ impl Device {
         resolver.poll(is_host)
     }
 
-    /// Checks the open launches until all have ended or a time limit is over.
+    /// Checks the open launches until all have ended, for at most 50 ms.
     fn finish(&self, resolver: &mut Resolver, is_host: bool) {
         let end = now_ns() + LAST_WAIT_NS;
         loop {
@@ -156,7 +157,7 @@ impl Device {
         }
     }
 
-    /// Makes the thread check a last time, because the process ends: the runtime must not be called after it has shut down.
+    /// Makes the device's thread check the open launches a last time and end. The process ends, and the runtime must not be called after it has shut down.
     pub(crate) fn end(&self) {
         self.ending.store(true, Ordering::Release);
         if let Some(Some(thread)) = self.thread.get() {
@@ -164,7 +165,7 @@ impl Device {
         }
     }
 
-    /// Waits until the thread has ended, at most until `end_ns`.
+    /// Waits until the device's thread has ended, at most until the time `end_ns`.
     pub(crate) fn await_end(&self, end_ns: u64) {
         let has_thread = matches!(self.thread.get(), Some(Some(_)));
         while has_thread && !self.ended.load(Ordering::Acquire) && now_ns() < end_ns {
@@ -172,7 +173,7 @@ impl Device {
         }
     }
 
-    /// Removes everything of ours from the device before it is reset, by the calling thread or with the runtime as a whole.
+    /// Removes our events and streams from the device, before the device is reset by the calling thread or with the runtime as a whole.
     pub(crate) fn close(&self) {
         let closed = self.work_here(|resolver| {
             self.finish(resolver, true);
@@ -184,7 +185,8 @@ impl Device {
         }
     }
 
-    /// Drops the launches for which `is_affected` returns true, because their stream or context is about to be destroyed. If another thread hangs, they are counted as lost later.
+    /// Drops the open launches for which `is_affected` returns true, because their stream or context is about to be destroyed. If another thread hangs, they
+    /// are counted as lost later.
     pub(crate) fn drop_where(&self, is_affected: impl Fn(&Pending) -> bool) {
         self.work_here(|resolver| {
             if resolver.has(&is_affected) || lock(&self.incoming).iter().any(&is_affected) {
@@ -219,7 +221,7 @@ impl Device {
         is_free
     }
 
-    /// Waits until all earlier launches have their slices, at most for `patience`. Returns true if they have.
+    /// Waits until all earlier launches on this device have their slices, for at most `patience`. Returns true if they have.
     pub(crate) fn flush(&self, patience: Duration) -> bool {
         let end = now_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
         loop {
@@ -236,7 +238,7 @@ impl Device {
         }
     }
 
-    /// Waits until the thread makes no calls for the device, because a capture begins.
+    /// Waits until the device's thread makes no calls of the runtime, because a capture begins.
     pub(crate) fn quiesce(&self) {
         let _ = lock_until(&self.resolver, now_ns() + LAST_WAIT_NS);
     }

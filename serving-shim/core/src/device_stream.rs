@@ -37,12 +37,13 @@ impl DeviceStream {
         }
     }
 
-    /// Returns the end of the last slice on the first lane.
+    /// Returns the time at which the last slice on the stream's first track ends.
     pub(crate) fn end_ns(&self) -> u64 {
         self.lanes.first().map_or(0, |lane| lane.end_ns)
     }
 
-    /// Returns the track that has room for a slice, or `None` while nothing is recorded.
+    /// Returns the first track of this stream that has room for the slice `placed`. Slices that overlap get further tracks. Returns `None` while nothing is
+    /// recorded.
     pub(crate) fn track(&mut self, group: &DeviceGroup, placed: &Placed) -> Option<Track> {
         let free = |lane: &Lane| lane.end_ns <= placed.start_ns;
         let at = self.lanes.iter().position(free).unwrap_or_else(|| {
@@ -64,7 +65,7 @@ impl DeviceStream {
         })
     }
 
-    /// Writes the number of open timed launches, if it has changed.
+    /// Writes a counter with the number of the stream's open timed launches, if that has changed.
     pub(crate) fn write_outstanding(&mut self, group: &DeviceGroup, now_ns: u64) {
         let outstanding = self.pending.len();
         if outstanding == self.shown {

@@ -20,19 +20,19 @@ static PROFILERS: AtomicUsize = AtomicUsize::new(0);
 /// Time for which a capture that a hook has reported counts as one that is about to begin.
 const ABOUT_TO_BEGIN_NS: u64 = 1_000_000_000;
 
-/// Counts another profiler that was started. Returns true if it is the only one.
+/// Counts another profiler, such as the vendor's, that was started. Returns true if it is the only one that is running.
 pub(crate) fn profiler_started() -> bool {
     PROFILERS.fetch_add(1, Ordering::AcqRel) == 0
 }
 
-/// Counts a profiler that was stopped. Returns true if no other one is running.
+/// Counts another profiler that was stopped. Returns true if none is running any more.
 pub(crate) fn profiler_stopped() -> bool {
     let one_less = |count: usize| count.checked_sub(1);
     let order = Ordering::Relaxed;
     PROFILERS.fetch_update(order, order, one_less) == Ok(1)
 }
 
-/// Returns true while another profiler is running. Then none of our events may be in the streams.
+/// Returns true while another profiler, such as the vendor's, is running. Then none of our events may be in the streams.
 pub(crate) fn is_profiled() -> bool {
     PROFILERS.load(Ordering::Acquire) > 0
 }
@@ -79,12 +79,12 @@ struct Streams {
 }
 
 impl Gate {
-    /// Returns true if something is being captured.
+    /// Returns true if any stream is being captured into a graph. Then no event may be put into a stream.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Closes the gate for a stream that is being captured into this graph. `None` means that its capture is about to begin.
+    /// Closes the gate because a stream is being captured into `graph`. Without a graph, the capture is about to begin. Returns what is new about the capture.
     pub(crate) fn close(
         &self,
         stream: Stream,
@@ -107,7 +107,8 @@ impl Gate {
         })
     }
 
-    /// Opens the gate for a stream whose capture has ended. Returns the graph of the capture, if it was known.
+    /// Removes the capture of this stream, which has ended. The gate opens with the last one. Returns the captured graph, if a capture of this stream was
+    /// known.
     pub(crate) fn open(&self, stream: Stream) -> Option<Graph> {
         self.change(|Streams { captures, .. }| {
             let at = captures.iter().position(|one| one.stream == stream)?;
@@ -115,7 +116,7 @@ impl Gate {
         })
     }
 
-    /// Returns the graph that is being captured, if there is only one.
+    /// Returns the graph into which streams are being captured, or `None` unless there is exactly one.
     pub(crate) fn only_graph(&self) -> Option<Graph> {
         self.change(|Streams { captures, .. }| {
             let first = captures.first()?.graph;
@@ -124,8 +125,8 @@ impl Gate {
         })
     }
 
-    /// Queries each stream, or with `only` each stream of that context, to find out if it is still being captured. Without `only`, the calling thread may have another
-    /// context afterwards.
+    /// Asks the runtime about each stream that is being captured, or with `only` about each one of that context, and removes captures that have ended. Without
+    /// `only`, the calling thread may have another context afterwards.
     pub(crate) fn query_again(&self, runtime: &Runtime, only: Option<Context>) {
         let now = now_ns();
         let is_asked = |capture: &Capture| {
@@ -150,12 +151,12 @@ impl Gate {
         }
     }
 
-    /// Records that an update is about to begin in a stream.
+    /// Records that launches into a stream are about to update a captured graph.
     pub(crate) fn begin_update(&self, stream: Stream, context: Option<Context>) {
         self.change(|streams| streams.updates.push((stream, context)));
     }
 
-    /// Records that an update has ended, or did not begin.
+    /// Records that the update of a captured graph through this stream has ended, or did not begin.
     pub(crate) fn end_update(&self, stream: Stream) {
         self.change_updates(|updates| {
             // The last one that began: a second one that is refused in the meantime ends only itself.
@@ -165,18 +166,18 @@ impl Gate {
         });
     }
 
-    /// Returns true if launches into a stream update a graph.
+    /// Returns true if launches into this stream currently update a captured graph instead of running.
     pub(crate) fn is_updating(&self, stream: Stream) -> bool {
         let is_here = |updates: &mut Vec<_>| updates.iter().any(|(one, _)| *one == stream);
         self.change_updates(is_here).unwrap_or(false)
     }
 
-    /// Forgets the updates of a stream that is gone.
+    /// Removes all graph updates of a stream that no longer exists.
     pub(crate) fn forget_updates(&self, stream: Stream) {
         self.change_updates(|updates| updates.retain(|(one, _)| *one != stream));
     }
 
-    /// Forgets the streams of a context.
+    /// Removes all captures and graph updates in the streams of a context that no longer exists.
     pub(crate) fn forget_context(&self, context: Option<Context>) {
         self.change(|Streams { captures, updates }| {
             captures.retain(|capture| capture.context != context);
@@ -184,7 +185,7 @@ impl Gate {
         });
     }
 
-    /// Forgets all streams.
+    /// Removes the captures and graph updates of all streams, because the runtime is shut down.
     pub(crate) fn forget_all(&self) {
         self.change(|streams| *streams = Streams::default());
     }

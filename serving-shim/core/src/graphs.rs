@@ -33,12 +33,12 @@ impl Kernels {
         }
     }
 
-    /// Returns the number of captured launches. One replay runs at least this many kernels.
+    /// Returns the number of launches that were captured into the graph. One replay runs at least this many kernels.
     pub(crate) fn count(&self) -> u64 {
         self.names.iter().map(|(_, count)| count).sum::<u64>() + self.others
     }
 
-    /// Returns a text such as `matmul ×32` for each kernel.
+    /// Returns a text such as `matmul ×32` for each kernel of the graph: its name and the number of its launches.
     pub(crate) fn texts(&self) -> Vec<String> {
         let text = |(name, count): &(String, u64)| match count {
             1 => name.clone(),
@@ -50,7 +50,7 @@ impl Kernels {
 }
 
 impl Graphs {
-    /// Changes a graph. If it is new and there are too many, nothing happens.
+    /// Calls `change` with the kernels of a graph. If the graph is new and there are too many, nothing happens.
     fn change(&self, graph: Graph, change: impl FnOnce(&mut Kernels)) {
         let mut graphs = lock(&self.0);
         if graphs.len() < MAX_GRAPHS || graphs.contains_key(&graph.0) {

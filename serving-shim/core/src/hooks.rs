@@ -35,8 +35,8 @@ pub struct InterceptedLaunch {
     pub bytes: u64,
 }
 
-/// Begins a launch that is about to be made. Returns `None` if its outcome does not matter: recording is off, or sampling leaves out this eager launch.
-/// `name` is called only if the name is needed.
+/// Begins to record an intercepted launch, before the call. Returns `None` if its outcome does not matter: recording is off, or sampling leaves out this eager
+/// launch. `name` is called only if the name is needed.
 pub fn launch(call: &InterceptedLaunch, name: impl FnOnce() -> Name) -> Option<Launch> {
     if !active() {
         return None;
@@ -64,7 +64,7 @@ pub fn launch(call: &InterceptedLaunch, name: impl FnOnce() -> Name) -> Option<L
     Some(Launch::open(shim, description, stands_for))
 }
 
-/// Counts a launch that is not recorded.
+/// Counts a launch that sampling leaves out or that updates a graph, and that is not recorded.
 pub(crate) fn leave_out(shim: &Shim, stream: Stream) {
     // In the child of a fork, the lock may be locked forever, because the parent held it.
     let updates = !is_forked() && shim.timing.gate.is_updating(stream);
@@ -74,13 +74,13 @@ pub(crate) fn leave_out(shim: &Shim, stream: Stream) {
     });
 }
 
-/// Returns the shim, even before the first launch if launches are recorded.
+/// Returns the object that times launches. Creates it if launches are recorded, even before the first launch. Otherwise returns `None` if it does not exist.
 fn recorded_shim() -> Option<&'static Shim> {
     let recorded = active().then(shim);
     recorded.filter(|_| !is_forked()).or_else(existing_shim)
 }
 
-/// Reports that a stream is about to be captured.
+/// Called by an interposer before a stream is captured into a graph. No event may be put into a stream during a capture.
 pub fn capture_begin(stream: *mut c_void) {
     if let Some(shim) = recorded_shim() {
         shim.hooked.store(true, Ordering::Relaxed);
@@ -92,7 +92,7 @@ pub fn capture_begin(stream: *mut c_void) {
     }
 }
 
-/// Reports that the capture of a stream has ended with this graph, which is null if the capture failed.
+/// Called by an interposer after the capture of a stream has ended. `graph` is the captured graph, or null if the capture failed.
 pub fn capture_end(stream: *mut c_void, graph: *mut c_void) {
     if let Some(shim) = existing_shim()
         && let Some(known_as) = shim.timing.gate.open(Stream(stream as usize))
@@ -104,7 +104,7 @@ pub fn capture_end(stream: *mut c_void, graph: *mut c_void) {
     }
 }
 
-/// Reports that launches into a stream are about to update a graph.
+/// Called by an interposer before launches into a stream update a captured graph.
 pub fn update_begin(stream: *mut c_void) {
     if let Some(shim) = recorded_shim() {
         let (gate, context) = (&shim.timing.gate, own_context(shim));
@@ -112,21 +112,21 @@ pub fn update_begin(stream: *mut c_void) {
     }
 }
 
-/// Reports that an update has ended, or did not begin.
+/// Called by an interposer after the update of a captured graph through this stream has ended, or did not begin.
 pub fn update_end(stream: *mut c_void) {
     if let Some(shim) = existing_shim() {
         shim.timing.gate.end_update(Stream(stream as usize));
     }
 }
 
-/// Reports that a graph is about to be destroyed.
+/// Called by an interposer before a captured graph is destroyed.
 pub fn graph_destroyed(graph: *mut c_void) {
     if let Some(shim) = existing_shim() {
         shim.graphs.forget(Graph(graph as usize));
     }
 }
 
-/// Makes a call of the runtime for the interposer itself. Leaves no error that the program could find.
+/// Makes a call of the runtime for the interposer itself and returns its code. Leaves no error that the program could find.
 pub fn own_call(call: impl FnOnce() -> Code) -> Code {
     let Some(runtime) = shim().own_runtime() else {
         return call();
@@ -146,17 +146,17 @@ pub fn answers_differ() -> bool {
     thread::is_interposed()
 }
 
-/// Returns the last error that the program should see if the runtime returned `real`. `taken` means that the runtime has cleared it.
+/// Returns the thread's last error as it would be without our own calls. `real` is what the runtime returned. `taken` means that the runtime has cleared it.
 pub fn last_error(real: Code, taken: bool) -> Code {
     thread::shown_error(real, taken)
 }
 
-/// Returns the last task that the program should see if the runtime returned `real`.
+/// Returns the thread's last task as it would be without our own events. `real` is what the runtime returned.
 pub fn last_task(real: Task) -> Task {
     thread::shown_task(real)
 }
 
-/// Returns the id of the task that [`last_task`] would return, for a function that only returns the id.
+/// Returns the id of the task that [`last_task`] would return. `real` is the id from a function of the runtime that only returns the id.
 pub fn last_task_id(real: u32) -> u32 {
     let runtime = existing_shim().and_then(Shim::own_runtime);
     let task = runtime.and_then(|runtime| thread::unnoticed(runtime, || runtime.last_task()));

@@ -40,7 +40,7 @@ struct Armed {
 
 /// The outcome of a closure that launches.
 pub trait Outcome {
-    /// Returns the runtime's code, which is 0 if the launch is in the stream.
+    /// Returns the code of the launching call, which is 0 if the launch is in the stream.
     fn code(&self) -> i32;
 }
 
@@ -135,7 +135,7 @@ impl Launch {
         }))
     }
 
-    /// Adds an argument to the span on the host and the slice on the device.
+    /// Adds an arg to the launch's span on the host and to its slice on the device.
     pub fn arg(&mut self, key: &str, value: impl Value) {
         if let Some(open) = &mut self.0 {
             open.span.arg(key, &value);
@@ -148,7 +148,8 @@ impl Launch {
         self.0.is_some()
     }
 
-    /// Ends the launch with the code that it returned: 0 if it is in the stream now. With any other code, it is only shown on the host.
+    /// Ends the launch. `code` is what the launching call returned: 0 if the launch is in the stream now. With any other code, the launch is only shown on the
+    /// host.
     pub fn end(mut self, code: i32) {
         match self.0.take() {
             Some(open) => open.end(code),
@@ -220,7 +221,7 @@ impl Open {
     }
 }
 
-/// Returns the calling thread's id. The system call is made once per thread. The child of a fork never calls this.
+/// Returns the calling thread's id in the kernel. The system call is made once per thread. The child of a fork never calls this.
 fn own_tid() -> u32 {
     thread_local! {
         static TID: Cell<u32> = const { Cell::new(0) };
@@ -231,7 +232,7 @@ fn own_tid() -> u32 {
     TID.get()
 }
 
-/// Records the start event of a pair in the stream, if that is safe now. The program does not notice it.
+/// Puts the start event of a launch's event pair into the stream, if that is safe now. Otherwise returns the reason. The program does not notice it.
 fn try_arm(shim: &'static Shim, description: &Description) -> Result<Armed, Fate> {
     let runtime = shim.timing_runtime()?;
     if shim.timing.gate.is_updating(description.stream) {
@@ -282,8 +283,8 @@ fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Ar
 }
 
 impl Armed {
-    /// Records the end event of the pair in the stream, if that is safe now. A capture that began without a hook ignores the event. Then the pair is later found to be
-    /// stale.
+    /// Puts the end event of a launch's event pair into the stream, if that is safe now. A capture that began without a hook ignores the event. Then the pair
+    /// is later found to be stale.
     fn end_pair(&self, shim: &Shim, stream: Stream) -> Result<(), Fate> {
         let runtime = &shim.timing.runtime;
         if shim.timing.gate.is_closed() {

@@ -65,8 +65,8 @@ pub use walls::{Walls, launch_walls};
 
 use std::time::Duration;
 
-/// Waits until all launches so far have their slices, at most for `patience`. Returns true if they have. It does not wait for streams, so synchronize them first. It
-/// does not wait for MSPTI's records either.
+/// Waits until all launches so far have their slices in the trace, for at most `patience`. Returns true if they have. It does not wait for streams, so
+/// synchronize them first. It does not wait for MSPTI's records either.
 pub fn flush(patience: Duration) -> bool {
     let devices = process::existing_shim().into_iter().flat_map(Shim::devices);
     let flushed = devices.map(|device| device.flush(patience)); // all of them, even if one is late

@@ -14,7 +14,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks a mutex if it becomes free before `end_ns`, on the clock of [`now_ns`].
+/// Locks a mutex if it becomes free before the time `end_ns`, on the clock of [`now_ns`]. Otherwise returns `None`.
 pub(crate) fn lock_until<T>(mutex: &Mutex<T>, end_ns: u64) -> Option<MutexGuard<'_, T>> {
     let mut attempts = 0;
     loop {

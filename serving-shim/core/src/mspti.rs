@@ -56,14 +56,14 @@ struct Client {
 }
 
 impl Client {
-    /// Returns MSPTI while we are subscribed to it.
+    /// Returns the functions of MSPTI while we are subscribed to it, otherwise `None`.
     fn subscribed(&mut self) -> Option<&mut Vendor> {
         self.vendor.as_mut().filter(|one| one.is_subscribed())
     }
 }
 
 impl Mspti {
-    /// Creates the source. `at_exit` ends it at the exit of the process. Without it, MSPTI is not used.
+    /// Creates the source of MSPTI's records, which is not yet running. `at_exit` ends it at the exit of the process. Without it, MSPTI is not used.
     pub(crate) fn new(at_exit: Option<extern "C" fn()>) -> Mspti {
         Mspti {
             at_exit,
@@ -71,13 +71,13 @@ impl Mspti {
         }
     }
 
-    /// Returns true if kernels should be recorded now.
+    /// Returns true if MSPTI should record kernels now.
     fn is_wanted(&self) -> bool {
         let is_recorded = Recorder::get().includes(Level::Kernel);
         self.at_exit.is_some() && is_recorded && !is_profiled()
     }
 
-    /// Starts to record kernels, if that is wanted and MSPTI has no other subscriber.
+    /// Makes MSPTI record kernels, if that is wanted and it has no other subscriber.
     pub(crate) fn start(&self, runtime: &Runtime) {
         let Some(at_exit) = self
             .at_exit
@@ -98,7 +98,7 @@ impl Mspti {
         }
     }
 
-    /// Subscribes. Returns true if collectives are recorded too, `None` if recording has not started, and the reason if MSPTI refuses.
+    /// Subscribes to MSPTI. Returns true if collectives are recorded too, `None` if recording has not started, and the reason if MSPTI refuses.
     fn subscribe(&self, simulated: bool, at_exit: extern "C" fn()) -> Result<Option<bool>, String> {
         let Some(mut client) = self.client_within(PATIENCE_NS) else {
             return Ok(None);
@@ -118,7 +118,7 @@ impl Mspti {
         Ok(Some(collectives))
     }
 
-    /// Returns true while MSPTI records.
+    /// Returns true while MSPTI records kernels for us.
     pub(crate) fn is_running(&self) -> bool {
         self.is_running.load(Ordering::Acquire)
     }
@@ -146,7 +146,7 @@ impl Mspti {
         }
     }
 
-    /// Starts or stops MSPTI if necessary, and reads its records if that is due. Called periodically.
+    /// Starts or stops MSPTI if necessary, and reads its records if the last reading is old. The devices' threads call this periodically.
     pub(crate) fn tend(&self, runtime: &Runtime) {
         if !self.is_wanted() {
             if self.is_running() {
@@ -164,7 +164,7 @@ impl Mspti {
         }
     }
 
-    /// Reads the records of everything that has run. MSPTI continues to record.
+    /// Reads MSPTI's records of all kernels that have run. MSPTI continues to record.
     pub(crate) fn read_last(&self) {
         if let Some(mut client) = self.client_within(PATIENCE_NS)
             && !self.ended.load(Ordering::Acquire)
@@ -176,7 +176,8 @@ impl Mspti {
         }
     }
 
-    /// Releases MSPTI before it shuts itself down. Waits for threads that are in a call of MSPTI, until `end_ns` at most.
+    /// Ends our subscription before MSPTI shuts itself down, at the exit of the process. Waits for threads that are in a call of MSPTI, until the time
+    /// `end_ns` at most.
     pub(crate) fn end(&'static self, end_ns: u64) {
         static DONE: AtomicBool = AtomicBool::new(false);
         if self.at_exit.is_none() {
@@ -198,12 +199,12 @@ impl Mspti {
         self.is_running.store(false, Ordering::Release);
     }
 
-    /// Locks the client, if it becomes free within `ns`.
+    /// Locks the connection to MSPTI, if it becomes free within this many ns.
     fn client_within(&self, ns: u64) -> Option<MutexGuard<'_, Client>> {
         lock_until(&self.client, now_ns().saturating_add(ns))
     }
 
-    /// Reads all records, including the ones that MSPTI has not yet collected from the devices. It collects them when a kind is disabled.
+    /// Reads all of MSPTI's records, including the ones that it has not yet collected from the devices. It collects them when a kind is disabled.
     fn read_all(&self, client: &mut Client) {
         if let Some(vendor) = client.subscribed() {
             vendor.disable();
@@ -242,19 +243,19 @@ impl Mspti {
         self.read_ns.store(now_ns(), Ordering::Relaxed);
     }
 
-    /// Returns the records of a device that were read since the last call.
+    /// Removes the waiting records of a device, by its driver's number, and returns them.
     pub(crate) fn drain(&self, device: u32) -> Vec<Record> {
         lock(&self.waiting).remove(&device).unwrap_or_default()
     }
 
-    /// Counts the records that were lost since the last call.
+    /// Adds MSPTI's records that were lost since the last call to the counts in `tally`.
     pub(crate) fn count_losses(&self, tally: &Tally) {
         tally.add(Fate::NoRoom, self.no_room.swap(0, Ordering::Relaxed));
         let unreadable = self.unreadable.swap(0, Ordering::Relaxed);
         tally.add(Fate::Unreadable, unreadable);
     }
 
-    /// Counts the records that no thread will write any more, because the process ends.
+    /// Adds the records that no thread will write any more to the counts in `tally`, because the process ends.
     pub(crate) fn count_rest(&self, tally: &Tally) {
         let waiting = std::mem::take(&mut *lock(&self.waiting));
         let records = waiting.values().map(Vec::len).sum::<usize>();

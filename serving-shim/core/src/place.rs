@@ -30,12 +30,13 @@ pub(crate) struct Placed {
     pub(crate) uncertainty_ns: u64,
 }
 
-/// Returns the possible error of `elapsed_ns`: one tick, and the rounding of ms in single precision.
+/// Returns the possible error, in ns, of the time that the runtime reports between two events: one tick, and the rounding of ms in single precision.
 fn elapsed_slack_ns(elapsed_ns: i64) -> i64 {
     20 + elapsed_ns / (1 << 23)
 }
 
-/// Places a launch, or returns the reason why it cannot be placed. `track_end_ns` is the end of the previous slice on its track.
+/// Computes the slice of a launch on the host's clock, or returns the reason why that is impossible. `track_end_ns` is the end of the previous slice on its
+/// track.
 pub(crate) fn place(clock: &DeviceClock, times: &Times, track_end_ns: u64) -> Result<Placed, Fate> {
     let elapsed = times.elapsed_ns;
     // A device that counts without a sign makes a reversed pair a very long one.
@@ -63,7 +64,8 @@ pub(crate) fn place(clock: &DeviceClock, times: &Times, track_end_ns: u64) -> Re
     })
 }
 
-/// Returns the bounds of the start on the device. Both its own timestamp and the one of the end, minus the time between them, bound it.
+/// Returns the bounds of a launch's start on the device's clock. They follow from the timestamp of its start, and from that of its end minus the time between
+/// them. Returns `None` if they contradict each other.
 fn start_on_device(times: &Times) -> Option<Bounds> {
     let elapsed = times.elapsed_ns;
     let Bounds { low_ns, high_ns } = times.end.wider(elapsed_slack_ns(elapsed));

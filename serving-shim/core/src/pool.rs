@@ -30,7 +30,8 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Returns true if the events have new times. Otherwise a record did nothing, as in a stream that is being captured.
+    /// Returns true if both events of this pair have later times than at the last use. Otherwise recording them did nothing, as in a stream that is being
+    /// captured.
     pub(crate) fn has_new_times(&mut self, times: &Times) -> bool {
         let newer = |last: Option<i64>, now: i64| last.is_none_or(|last| now > last);
         let (start, end) = (times.start.low_ns, times.end.low_ns);
@@ -67,7 +68,8 @@ impl Pool {
         }
     }
 
-    /// Returns true if nothing can be timed on the device. A device that was reset opens again with the next launch, because the program had to set it first.
+    /// Returns true if nothing can be timed on the device, because it is lost. A device that was reset opens again with the next launch, because the program
+    /// had to set it first.
     pub(crate) fn is_closed(&self) -> bool {
         if self.state.load(Ordering::Acquire) == RESET {
             let (order, failed) = (Ordering::AcqRel, Ordering::Relaxed);
@@ -76,17 +78,17 @@ impl Pool {
         self.is_lost()
     }
 
-    /// Returns true if no call for the device can succeed any more.
+    /// Returns true if no call of the runtime for this device can succeed any more.
     pub(crate) fn is_lost(&self) -> bool {
         self.state.load(Ordering::Acquire) == LOST
     }
 
-    /// Marks the device as lost.
+    /// Marks the device as lost, so that the runtime is not called for it any more.
     pub(crate) fn lose(&self) {
         self.state.store(LOST, Ordering::Release);
     }
 
-    /// Checks the code of a failed call, which may mean that the device is lost.
+    /// Checks the code of a failed call of the runtime, which may mean that the device is lost, and records that.
     pub(crate) fn notice(&self, code: Code) {
         if is_lost(code) && self.state.swap(LOST, Ordering::AcqRel) != LOST {
             let name = codes::name_of(code).unwrap_or("unknown");
@@ -95,7 +97,8 @@ impl Pool {
         }
     }
 
-    /// Acquires a pair, the one that was released last, so that few pairs are in use.
+    /// Returns a free event pair for a launch: the one that was released last, so that few pairs are in use, or a new one. Returns the reason if there is
+    /// none.
     pub(crate) fn acquire(&self) -> Result<Pair, Fate> {
         let mut pairs = lock(&self.pairs);
         if let Some(pair) = pairs.free.pop() {
@@ -126,14 +129,14 @@ impl Pool {
         })
     }
 
-    /// Releases pairs that no stream will reach any more.
+    /// Makes event pairs available for further launches, because no stream will reach them any more.
     pub(crate) fn release(&self, pairs: Vec<Pair>) {
         if !pairs.is_empty() {
             lock(&self.pairs).free.extend(pairs);
         }
     }
 
-    /// Destroys a pair that a stream may still reach, because it would overwrite the time of a later launch.
+    /// Destroys an event pair that a stream may still reach, because it would overwrite the time of a later launch.
     pub(crate) fn destroy(&self, pair: &Pair) {
         let mut pairs = lock(&self.pairs);
         pairs.made = pairs.made.saturating_sub(1);
@@ -142,14 +145,14 @@ impl Pool {
         self.runtime.destroy_event(pair.end);
     }
 
-    /// Destroys the free pairs, because the device is about to be reset. The device can be used again after the program has set it.
+    /// Destroys the free event pairs, because the device is about to be reset. The device can be used again after the program has set it.
     pub(crate) fn reset(&self) {
         let free = std::mem::take(&mut lock(&self.pairs).free);
         free.iter().for_each(|pair| self.destroy(pair));
         self.state.store(RESET, Ordering::Release);
     }
 
-    /// Forgets all pairs without calling the runtime, because the device is gone.
+    /// Drops all event pairs without calling the runtime, because the device is lost.
     pub(crate) fn forget(&self) {
         *lock(&self.pairs) = Pairs::default();
     }

@@ -29,7 +29,8 @@ static SHIM: OnceLock<Shim> = OnceLock::new();
 /// True once a thread is creating the shim or has created it.
 static MAKING: AtomicBool = AtomicBool::new(false);
 
-/// Returns the shim of this process. The first call creates it. In a forked child of a process that had one, it times nothing.
+/// Returns the object of this process that times launches (the shim). The first call creates it. In a forked child of a process that had one, it times
+/// nothing.
 pub(crate) fn shim() -> &'static Shim {
     if let Some(shim) = SHIM.get() {
         return shim;
@@ -55,7 +56,7 @@ pub(crate) fn shim() -> &'static Shim {
     shim
 }
 
-/// Waits for the shim that another thread is creating.
+/// Waits for the shim that another thread is creating, for at most a second, and returns it. After that, returns one that times nothing.
 fn awaited_shim() -> &'static Shim {
     static HANGS: AtomicBool = AtomicBool::new(false);
     let end_ns = now_ns() + MAKE_WAIT_NS;
@@ -75,12 +76,13 @@ fn idle_shim() -> &'static Shim {
     IDLE.get_or_init(|| Shim::new(Timing::default(), 1))
 }
 
-/// Returns the shim, if there already is one and its runtime belongs to this process.
+/// Returns the object that times launches (the shim), if it already exists and its runtime belongs to this process.
 pub(crate) fn existing_shim() -> Option<&'static Shim> {
     SHIM.get().filter(|_| !is_forked())
 }
 
-/// Ends the shim. It is registered several times: the last registration must be after MSPTI's, so that this runs before MSPTI's handler. The first call counts.
+/// Ends the timing of launches at the exit of the process. It is registered several times: the last registration must be after MSPTI's, so that this runs
+/// before MSPTI's handler. The first call counts.
 extern "C" fn at_exit() {
     static BEGAN: AtomicBool = AtomicBool::new(false);
     if let Some(shim) = existing_shim()
@@ -97,7 +99,7 @@ extern "C" fn at_exit() {
     }
 }
 
-/// Runs the body of a callback of the runtime. A panic must not unwind into the runtime.
+/// Runs the body of a function that the runtime calls. A panic must not unwind into the runtime.
 fn guarded(act: impl FnOnce() + std::panic::UnwindSafe) {
     let _ = std::panic::catch_unwind(act); // the panic hook has already reported it
 }
@@ -121,7 +123,7 @@ extern "C" fn finalizes(_: *mut c_void) -> aclError {
     0
 }
 
-/// Reports that a stream was created. It may have the handle of an earlier stream.
+/// Called by the runtime after it has created a stream, which may have the handle of an earlier stream.
 fn stream_created(stream: *mut c_void) {
     stream_cache::invalidate();
     if let Some(shim) = existing_shim() {
@@ -129,7 +131,7 @@ fn stream_created(stream: *mut c_void) {
     }
 }
 
-/// Reports that a stream is about to be destroyed.
+/// Called before a stream is destroyed. Drops its open launches.
 pub fn stream_destroyed(stream: *mut c_void) {
     stream_cache::invalidate();
     if let Some(shim) = existing_shim() {
@@ -141,7 +143,7 @@ pub fn stream_destroyed(stream: *mut c_void) {
     }
 }
 
-/// Reports that a context is about to be destroyed with its streams. Drops its pending launches.
+/// Called by an interposer before a context is destroyed with its streams. Drops their open launches.
 pub fn before_context_destroyed(context: *mut c_void) {
     stream_cache::invalidate();
     if let Some(shim) = existing_shim() {
@@ -151,7 +153,7 @@ pub fn before_context_destroyed(context: *mut c_void) {
     }
 }
 
-/// Reports that a context was destroyed.
+/// Called by an interposer after a context was destroyed. Its captures and graph updates have ended.
 pub fn context_destroyed(context: *mut c_void) {
     if let Some(shim) = existing_shim() {
         let context = Context(context as usize);
@@ -159,7 +161,7 @@ pub fn context_destroyed(context: *mut c_void) {
     }
 }
 
-/// Reports that a device is about to be reset.
+/// Called before the device `user` is reset. Removes our events and streams from it.
 pub fn before_reset(user: i32) {
     stream_cache::invalidate();
     if let Some(shim) = existing_shim()
@@ -174,7 +176,7 @@ pub fn before_reset(user: i32) {
     }
 }
 
-/// Reports that the runtime is about to be shut down.
+/// Called before the runtime is shut down. Removes our events and streams from all devices.
 pub fn before_finalize() {
     stream_cache::invalidate();
     if let Some(shim) = existing_shim() {
@@ -183,13 +185,13 @@ pub fn before_finalize() {
     }
 }
 
-/// Returns the calling thread's context, if it has one.
+/// Returns the calling thread's context of the device runtime, if it has one.
 pub(crate) fn own_context(shim: &Shim) -> Option<Context> {
     let runtime = &shim.timing.runtime;
     thread::unnoticed(runtime, || runtime.context().ok())
 }
 
-/// Reports that another profiler was started. While it is running, no events of ours are put into streams.
+/// Called by an interposer after another profiler was started. While it is running, no events of ours are put into streams.
 pub fn profiler_started(name: &str) {
     if gate::profiler_started()
         && let Some(shim) = existing_shim()
@@ -199,7 +201,7 @@ pub fn profiler_started(name: &str) {
     }
 }
 
-/// Reports that another profiler was stopped.
+/// Called by an interposer after another profiler was stopped. With the last one, our own timing resumes.
 pub fn profiler_stopped(name: &str) {
     if gate::profiler_stopped()
         && let Some(shim) = existing_shim()

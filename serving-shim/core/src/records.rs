@@ -20,7 +20,7 @@ const UNCERTAINTY: &str = "unbounded";
 pub(crate) struct RecordTracks(BTreeMap<u32, Option<Track>>);
 
 impl RecordTracks {
-    /// Writes records of the device `group`, each as a slice on the track of its stream.
+    /// Writes MSPTI's records of the device `group` into the trace, each as a slice on the track of its stream. Counts them in `tally`.
     pub(crate) fn write(&mut self, group: &DeviceGroup, mut records: Vec<Record>, tally: &Tally) {
         if records.is_empty() {
             return;
@@ -45,7 +45,8 @@ impl RecordTracks {
         }
     }
 
-    /// Returns the track of a stream, for a record that begins at `start_ns`. A new track begins with an instant that states the uncertainty of its times.
+    /// Returns the track for MSPTI's records of a stream, for one that begins at `start_ns`. A new track begins with an instant that states the uncertainty of
+    /// its times.
     fn track(&mut self, group: &DeviceGroup, stream: u32, start_ns: u64) -> Option<Track> {
         let slot = self.0.entry(stream).or_default();
         let is_new = !slot.is_some_and(Track::is_live);
@@ -62,7 +63,8 @@ impl RecordTracks {
     }
 }
 
-/// Converts the start of a record to the clock of [`sa_recorder::now_ns`]. The wall clock is `ahead_ns` ahead of it. Returns `None` for a time before the host's boot.
+/// Converts the start of an MSPTI record to the clock of [`sa_recorder::now_ns`]. The wall clock is `ahead_ns` ahead of it. Returns `None` for a time before
+/// the host's boot.
 fn on_host(record: &Record, ahead_ns: i64) -> Option<u64> {
     u64::try_from(record.start_ns.checked_sub(ahead_ns)?).ok()
 }

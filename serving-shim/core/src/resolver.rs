@@ -70,7 +70,7 @@ impl Resolver {
         }
     }
 
-    /// Adds launches.
+    /// Adds new open launches to the streams to which they belong.
     pub(crate) fn add(&mut self, incoming: Vec<Pending>) {
         for pending in incoming {
             let id = pending.launched.stream_id;
@@ -86,18 +86,18 @@ impl Resolver {
         }
     }
 
-    /// Returns true if `is_wanted` returns true for an open launch.
+    /// Returns true if there is an open launch for which `is_wanted` returns true.
     pub(crate) fn has(&self, is_wanted: impl Fn(&Pending) -> bool) -> bool {
         let mut pending = self.streams.iter().flat_map(|stream| &stream.pending);
         pending.any(is_wanted)
     }
 
-    /// Returns true if no launch is open.
+    /// Returns true if the device has no open launch.
     pub(crate) fn is_idle(&self) -> bool {
         !self.has(|_| true)
     }
 
-    /// Writes MSPTI's records of the device since the last call, unless the process ends and they are counted as lost.
+    /// Writes the device's MSPTI records since the last call into the trace. Does nothing once the process ends and they are counted as lost.
     pub(crate) fn write_records(&mut self) {
         let Timing { mspti, tally, .. } = self.timing;
         if tally.gave_up_launches() {
@@ -108,12 +108,13 @@ impl Resolver {
         mspti.count_losses(tally);
     }
 
-    /// Forgets the context that was set last, because the calling thread may have another one.
+    /// Forgets which context the resolver has set, because the calling thread may have another one now.
     pub(crate) fn forget_context(&mut self) {
         self.context = None;
     }
 
-    /// Checks the open launches once. Returns the number of launches that have ended. With `is_host`, on a thread of the host, it reads a known clock only if that is quick.
+    /// Checks once which open launches have ended, and writes their slices. Returns how many have ended. With `is_host`, on a thread of the host, it reads a
+    /// known clock only if that is quick.
     pub(crate) fn poll(&mut self, is_host: bool) -> usize {
         self.write_outstanding();
         let ended = self.collect();
@@ -138,7 +139,7 @@ impl Resolver {
         number
     }
 
-    /// Removes and returns the launches that have ended, by stream and in the order of the stream.
+    /// Removes the open launches that have ended from their streams and returns them with their times, in the order of each stream.
     fn collect(&mut self) -> Vec<Ended> {
         let mut ended = Vec::new();
         for stream in 0..self.streams.len() {
@@ -158,7 +159,7 @@ impl Resolver {
         ended
     }
 
-    /// Puts back launches that cannot be placed because there is no reading of the clock yet. Returns the others.
+    /// Makes launches that cannot be placed open again, because the device's clock has not been read yet. Returns the others.
     fn put_back(&mut self, ended: Vec<Ended>) -> Vec<Ended> {
         if self.clock.is_known() || self.readings >= FIRST_READINGS {
             return ended;
@@ -171,8 +172,8 @@ impl Resolver {
         rest
     }
 
-    /// Returns the outcome of the oldest launch of a stream, if it has ended or failed. If a later one has ended first, it will never end, because its stream was
-    /// destroyed.
+    /// Returns whether the oldest open launch of a stream has ended or failed, or `None` if neither. If a later one has ended first, the oldest one will never
+    /// end, because its stream was destroyed.
     fn state_of_oldest(&mut self, stream: usize) -> Option<Result<(), Code>> {
         const NEVER: Code = -1;
         let pending = &self.streams[stream].pending;
@@ -186,7 +187,7 @@ impl Resolver {
         }
     }
 
-    /// Returns true if a launch of a stream has ended.
+    /// Returns true if the launch at the position `at` among the stream's open ones has ended.
     fn has_ended(&mut self, stream: usize, at: usize) -> Result<bool, Code> {
         let pending = &self.streams[stream].pending[at];
         let (runtime, context) = (&self.timing.runtime, pending.context);
@@ -208,7 +209,7 @@ impl Resolver {
         })
     }
 
-    /// Reads the clock, if that is cheap or due.
+    /// Reads the device's clock if `wanted`, and if that is cheap or the last reading is old. Fails if the clock was set.
     fn read_clock(&mut self, wanted: bool) -> Result<(), ClockWasSet> {
         let is_new = self.readings < FIRST_READINGS;
         let interval_ns = if is_new { FIRST_READ_NS } else { READ_NS };
@@ -229,7 +230,7 @@ impl Resolver {
         added.inspect_err(|_| write_instant("device_clock_set", &Args::new().with("device", user)))
     }
 
-    /// Writes the slice of a launch, or counts the reason why it has no slice. Returns its pair, if it can be used again.
+    /// Writes the slice of a launch that has ended, or counts the reason why it has no slice. Returns its event pair, if it can be used again.
     fn resolve(&mut self, ended: Ended, clock: Result<(), ClockWasSet>) -> Option<Pair> {
         let Ended {
             stream,
@@ -258,7 +259,7 @@ impl Resolver {
         Some(pending.pair)
     }
 
-    /// Writes the slice of a launch.
+    /// Writes the slice of a launch into the trace, and counts the launch.
     fn show(&mut self, stream: usize, launched: &Launched, placed: &Placed) {
         let track = self.streams[stream].track(&self.group, placed);
         if let Some(track) = track {
@@ -270,12 +271,12 @@ impl Resolver {
         });
     }
 
-    /// Forgets the open launches without calling the runtime, because the device is lost or the process ends.
+    /// Drops all open launches without calling the runtime, because the device is lost or the process ends. They are counted as lost.
     pub(crate) fn give_up(&mut self) {
         self.remove(|_| true);
     }
 
-    /// Drops all launches and destroys our events and our stream on the device.
+    /// Drops all open launches and destroys our events and our stream on the device.
     pub(crate) fn drop_all(&mut self) {
         self.drop_where(|_| true);
         self.reader.end(&self.timing.runtime);
@@ -283,7 +284,7 @@ impl Resolver {
         (self.read_ns, self.readings) = (0, 0);
     }
 
-    /// Drops the launches for which `is_affected` returns true, and destroys their pairs.
+    /// Drops the open launches for which `is_affected` returns true, and destroys their event pairs.
     pub(crate) fn drop_where(&mut self, is_affected: impl Fn(&Pending) -> bool) {
         let removed = self.remove(is_affected);
         removed
@@ -291,7 +292,7 @@ impl Resolver {
             .for_each(|pending| self.pool.destroy(&pending.pair));
     }
 
-    /// Removes the launches for which `is_affected` returns true, which then have no slice.
+    /// Removes the open launches for which `is_affected` returns true and returns them. They are counted as lost and have no slice.
     fn remove(&mut self, is_affected: impl Fn(&Pending) -> bool) -> Vec<Pending> {
         let mut removed = Vec::new();
         for stream in &mut self.streams {
@@ -307,7 +308,7 @@ impl Resolver {
         removed
     }
 
-    /// Writes the number of open launches of each stream, if it has changed.
+    /// Writes a counter for each stream with the number of its open launches, if that has changed.
     fn write_outstanding(&mut self) {
         let now = now_ns();
         for stream in &mut self.streams {
@@ -315,7 +316,7 @@ impl Resolver {
         }
     }
 
-    /// Writes the uncertainty of the clock.
+    /// Writes the uncertainty and the drift of the device's clock into the trace.
     pub(crate) fn write_clock(&mut self) {
         let now = now_ns();
         let device_now = i64::try_from(now).ok().and_then(|now| self.clock.now(now));

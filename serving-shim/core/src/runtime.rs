@@ -45,13 +45,13 @@ impl Bounds {
         Bounds { low_ns, high_ns }
     }
 
-    /// Returns the intersection of both bounds.
+    /// Returns the range of times that is within both bounds.
     pub(crate) fn and(self, other: Bounds) -> Bounds {
         let low_ns = self.low_ns.max(other.low_ns);
         Bounds::new(low_ns, self.high_ns.min(other.high_ns))
     }
 
-    /// Returns the bounds, or `None` if they contradict each other.
+    /// Returns the bounds, or `None` if the lower one is above the upper one, so that they contradict each other.
     pub(crate) fn possible(self) -> Option<Bounds> {
         self.is_possible().then_some(self)
     }
@@ -64,7 +64,7 @@ impl Bounds {
         self.low_ns.midpoint(self.high_ns)
     }
 
-    /// Returns the maximum error of a time.
+    /// Returns the maximum error, in ns, of assuming `time_ns` for a time within these bounds.
     pub(crate) fn uncertainty_ns(self, time_ns: i64) -> u64 {
         let later = self.high_ns - time_ns;
         (time_ns - self.low_ns).max(later).unsigned_abs()

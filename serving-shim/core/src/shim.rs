@@ -18,12 +18,12 @@ const MAX_DEVICES: usize = 64;
 /// True in the child of a fork, where the runtime, its threads and ours do not exist.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// Runs in the child of a fork.
+/// Records that this process was forked. Runs in the child of a fork.
 pub(crate) extern "C" fn after_fork() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
-/// Returns true in a forked child of a process that had a shim. There the runtime does not work.
+/// Returns true in a forked child of a process that timed launches. The device runtime does not work there.
 pub(crate) fn is_forked() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
@@ -59,13 +59,13 @@ impl Shim {
         }
     }
 
-    /// Returns the runtime, if this process has one.
+    /// Returns the device runtime, if this process has one and was not forked.
     pub(crate) fn own_runtime(&self) -> Option<&Runtime> {
         let runtime = &self.timing.runtime;
         (!runtime.is_absent() && !is_forked()).then_some(runtime)
     }
 
-    /// Returns the runtime, if launches should be timed now.
+    /// Returns the device runtime if launches should be timed now, otherwise the reason why not.
     pub(crate) fn timing_runtime(&self) -> Result<&Runtime, Fate> {
         let runtime = self.own_runtime().ok_or(Fate::NoDevice)?;
         if is_profiled() {
@@ -74,24 +74,24 @@ impl Shim {
         Ok(runtime)
     }
 
-    /// Returns the device with the program's number `user`. The first call creates it.
+    /// Returns the device to which the program gives the number `user`. The first call creates its state. Returns `None` if the number is too large.
     pub(crate) fn device(&'static self, user: i32) -> Option<&'static Device> {
         let place = self.devices.get(usize::try_from(user).ok()?)?;
         Some(place.get_or_init(|| Device::new(&self.timing, user)))
     }
 
-    /// Returns the devices in use.
+    /// Returns the devices on which launches were timed.
     pub(crate) fn devices(&self) -> impl Iterator<Item = &Device> {
         self.devices.iter().filter_map(OnceLock::get)
     }
 
-    /// Returns the id of a new launch, and the id of its flow.
+    /// Returns the id of a new launch, and the id of its flow arrow.
     pub(crate) fn next_ids(&self) -> (u64, u64) {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         (id, self.salt | id & ((1 << 40) - 1))
     }
 
-    /// Decides at random if the next eager launch is timed. Returns the number of launches that it then represents.
+    /// Decides at random if the next eager launch is timed. Returns the number of launches that it then represents, or `None` if it is skipped.
     pub(crate) fn draw(&self) -> Option<u32> {
         if self.sample == 1 || Recorder::get().includes(Level::Verbose) {
             return Some(1);
@@ -102,7 +102,8 @@ impl Shim {
         (number == 0 || drawn).then_some(self.sample)
     }
 
-    /// Fails while anything is being captured. Queries the stream of this launch. A launch into a captured stream is added to its graph.
+    /// Fails while any stream is being captured into a graph, because nothing can be timed then. Queries the stream of this launch. A launch into a captured
+    /// stream is added to its graph.
     pub(crate) fn check_for_capture(&self, description: &Description) -> Result<(), Fate> {
         let Timing { runtime, gate, .. } = &self.timing;
         let captured = runtime.capture(description.stream);
@@ -154,7 +155,7 @@ impl Shim {
     }
 }
 
-/// Mixes the bits of a number, so that successive numbers look random.
+/// Mixes the bits of a number, so that successive numbers give results that look random.
 fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -63,7 +63,7 @@ fates! {
 }
 
 impl Fate {
-    /// Returns the name in the trace.
+    /// Returns the name that the trace has for this outcome.
     pub(crate) fn name(self) -> &'static str {
         NAMES[self as usize]
     }
@@ -84,17 +84,17 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts one.
+    /// Counts one launch or record with this outcome.
     pub(crate) fn count(&self, fate: Fate) {
         self.add(fate, 1);
     }
 
-    /// Counts several.
+    /// Counts several launches or records with this outcome.
     pub(crate) fn add(&self, fate: Fate, number: u64) {
         self.counts[fate as usize].fetch_add(number, Ordering::Relaxed);
     }
 
-    /// Counts a launch as open. At the end of the process, counts it as lost instead and returns false.
+    /// Counts a launch as open: it is in a stream and has no slice yet. At the end of the process, counts it as lost instead and returns false.
     pub(crate) fn begin_launch(&self) -> bool {
         let is_awaited = self.launches.begin();
         if !is_awaited {
@@ -103,7 +103,7 @@ impl Tally {
         is_awaited
     }
 
-    /// Ends an open launch. Its outcome is counted first, so that an exit misses no launch, although it may count one twice.
+    /// Ends an open launch with the outcome `fate`. The outcome is counted first, so that an exit misses no launch, although it may count one twice.
     pub(crate) fn end_launch(&self, fate: Fate) {
         self.count(fate);
         if !self.launches.end() && fate != Fate::Timed {
@@ -112,7 +112,7 @@ impl Tally {
         }
     }
 
-    /// Returns true if the open launches were given up and counted as lost.
+    /// Returns true if the process ends and the open launches were counted as lost.
     pub(crate) fn gave_up_launches(&self) -> bool {
         self.launches.0.load(Ordering::Acquire) == InFlight::OVER
     }
@@ -122,7 +122,7 @@ impl Tally {
         self.add(Fate::Unresolved, self.launches.give_up());
     }
 
-    /// Writes the counts into the trace, if they have changed.
+    /// Writes the counts of outcomes into the trace, if they have changed.
     pub(crate) fn show(&self) {
         let (launches, records) = (0..FIRST_OF_RECORDS, FIRST_OF_RECORDS..NAMES.len());
         self.show_series("launches", launches, &self.shown_launches);
@@ -140,7 +140,7 @@ impl Tally {
         }
     }
 
-    /// Returns the counts that are not 0, and their sum.
+    /// Returns the counts of these outcomes that are not 0, by name, and their sum.
     fn series(&self, fates: Range<usize>) -> (Args, u64) {
         let (mut series, mut sum) = (Args::new(), 0);
         let counts = self.counts.iter().zip(NAMES);
@@ -163,12 +163,12 @@ impl InFlight {
     /// Value after the launches were given up.
     const OVER: u64 = u64::MAX;
 
-    /// Adds one launch. Returns false if the launches were given up.
+    /// Adds one launch to the open ones. Returns false if the open launches were already given up.
     fn begin(&self) -> bool {
         self.change(|in_flight| in_flight + 1)
     }
 
-    /// Removes one launch. Returns false if the launches were given up.
+    /// Removes one launch from the open ones. Returns false if the open launches were already given up.
     fn end(&self) -> bool {
         self.change(|in_flight| in_flight.saturating_sub(1))
     }
@@ -179,7 +179,7 @@ impl InFlight {
         self.0.fetch_update(set, fetch, changed).is_ok()
     }
 
-    /// Gives up all launches permanently. Returns the number of open launches.
+    /// Gives up all open launches, so that none can be added or removed any more. Returns how many there were.
     fn give_up(&self) -> u64 {
         match self.0.swap(Self::OVER, Ordering::AcqRel) {
             Self::OVER => 0,
@@ -188,7 +188,7 @@ impl InFlight {
     }
 }
 
-/// Writes an instant about the timing itself.
+/// Writes an instant that reports something about the timing of launches itself.
 pub(crate) fn write_instant(name: &str, args: &Args) {
     Recorder::get().instant(Level::Kernel, "sa_profile", name, args);
 }

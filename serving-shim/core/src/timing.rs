@@ -17,7 +17,7 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// Opens the runtime that the settings select. `at_exit` ends MSPTI at the exit of the process, if it is used.
+    /// Opens the device runtime that the settings select. `at_exit` ends MSPTI at the exit of the process, if it is used.
     pub(crate) fn open(config: &Config, at_exit: extern "C" fn()) -> Timing {
         for warning in &config.warnings {
             host::warn_once(warning);

@@ -17,7 +17,7 @@ pub(crate) struct DeviceGroup {
 }
 
 impl DeviceGroup {
-    /// Describes the device with this number on its host.
+    /// Creates the description of a device in the trace. `physical` is its number on its host.
     pub(crate) fn new(physical: i32, simulated: bool) -> DeviceGroup {
         let (label, name) = match simulated {
             true => (format!("SIMULATED NPU {physical}"), ""),
@@ -30,7 +30,7 @@ impl DeviceGroup {
         }
     }
 
-    /// Returns a track of the device, or `None` while nothing is recorded.
+    /// Returns the device's track with the name `thread`, or `None` while nothing is recorded.
     pub(crate) fn track(&self, thread: &str) -> Option<Track> {
         let group = TrackProcess {
             name: &self.name,
@@ -40,7 +40,7 @@ impl DeviceGroup {
         Recorder::get().track(&group, thread)
     }
 
-    /// Returns the track in `slot`. A new recording has new tracks, so a track of an old recording is replaced.
+    /// Returns the track that is stored in `slot`. If it belongs to an old recording or there is none, stores a new track with this name.
     pub(crate) fn live_track(
         &self,
         slot: &mut Option<Track>,
@@ -53,7 +53,7 @@ impl DeviceGroup {
     }
 }
 
-/// Writes the slice of a launch from its event pair, and its flow.
+/// Writes the slice of a launch that an event pair has timed, and the flow arrow from the host's span to it.
 pub(crate) fn write_slice(track: Track, launched: &Launched, placed: &Placed) {
     // The slice and the flow are recorded completely, even if the level was switched off in the meantime.
     let track = track.since(launched.asked_ns);
@@ -68,14 +68,14 @@ pub(crate) fn write_slice(track: Track, launched: &Launched, placed: &Placed) {
     }
 }
 
-/// Writes a slice.
+/// Writes a slice (a span on a device) with this name, time and args on a track.
 pub(crate) fn write(track: Track, kind: Kind, name: &str, placed: &Placed, args: &Args) {
     let (start_ns, dur_ns) = (placed.start_ns, placed.dur_ns);
     let category = kind.category();
     track.duration(Level::Kernel, category, name, start_ns, dur_ns, args);
 }
 
-/// Writes the arrow from a launch to its slice.
+/// Writes the flow arrow from a launch on the host to its slice on the device. Each end is a track and a time.
 pub(crate) fn write_flow(flow: u64, from: (Track, u64), to: (Track, u64)) {
     let id = FlowId::Process(flow);
     let (category, name) = FLOW;

@@ -22,7 +22,7 @@ pub struct Walls<'a> {
     pub device: Option<u32>,
 }
 
-/// Records a run whose runtime measured it on the host and on the device.
+/// Records a finished run for which the runtime has measured the durations on the host and on the device.
 ///
 /// It is not known when the device worked during the call, so its slice is in the middle, and `uncertainty_us` bounds the error. If the device's time is
 /// longer than the host's, there is no slice, and the host's span has `rejected`.

@@ -26,7 +26,7 @@ pub(crate) enum ClockReader {
 }
 
 impl ClockReader {
-    /// Returns the name of the method in the trace.
+    /// Returns the name that the trace has for the method of reading the device's clock.
     pub(crate) fn method(&self) -> &'static str {
         match self {
             ClockReader::Counter => "counter",
@@ -35,12 +35,13 @@ impl ClockReader {
         }
     }
 
-    /// Returns true if a reading is cheap and disturbs nobody.
+    /// Returns true if reading the device's clock is cheap and disturbs nobody.
     pub(crate) fn is_free(&self) -> bool {
         matches!(self, ClockReader::Counter)
     }
 
-    /// Reads the clock of a device. The first call chooses the method. Returns nothing if the gate is closed. The calling thread may have another context afterwards.
+    /// Reads the clock of the device `user`. The first call chooses the method. Returns `None` if the gate is closed or the reading fails. The calling thread
+    /// may have another context afterwards.
     pub(crate) fn read(&mut self, runtime: &Runtime, user: i32, gate: &Gate) -> Option<Reading> {
         if gate.is_closed() {
             return None;
@@ -73,7 +74,7 @@ impl ClockReader {
         Some(ClockReader::RoundTrip(context, stream, event.ok()?))
     }
 
-    /// Destroys the stream and the event that the reader uses.
+    /// Destroys the stream and the event with which the device's clock is read.
     pub(crate) fn end(&mut self, runtime: &Runtime) {
         if let ClockReader::RoundTrip(context, stream, event) = *self
             && runtime.enter(context).is_ok()
@@ -85,7 +86,8 @@ impl ClockReader {
     }
 }
 
-/// Returns the reading whose two reads of the host's clock are closest to each other.
+/// Calls `read`, which reads the device's clock, several times between two reads of the host's clock. Returns the reading for which those two are closest to
+/// each other.
 fn shortest(read: impl Fn() -> Result<Bounds, Code>) -> Option<Reading> {
     let readings = (0..READS).filter_map(|_| {
         let before = i64::try_from(now_ns()).ok()?;
@@ -100,7 +102,8 @@ fn shortest(read: impl Fn() -> Result<Bounds, Code>) -> Option<Reading> {
     readings.min_by_key(|reading| reading.high_ns - reading.low_ns)
 }
 
-/// Sends an event through a stream, and returns the device's time at which the stream reached it.
+/// Sends an event through a stream of the device, and returns the time on the device's clock at which the stream reached it. Gives up when `is_over` returns
+/// true.
 fn round_trip(
     runtime: &Runtime,
     stream: Stream,

@@ -69,7 +69,7 @@ impl Buffers {
         }
     }
 
-    /// Allocates the address space on the first call. Returns true if there is enough.
+    /// Allocates the buffers for MSPTI's records on the first call. Returns true if there is enough address space.
     pub(super) fn prepare(&self) -> bool {
         let starts = self.buffers.iter().map(|buffer| &buffer.start);
         for start in starts.chain([&self.scrap]) {
@@ -82,7 +82,7 @@ impl Buffers {
         !self.scrap.load(Ordering::Relaxed).is_null()
     }
 
-    /// Returns a buffer for MSPTI to fill.
+    /// Returns the address of a free buffer that MSPTI may fill with records. If all wait to be read, returns the one that is never read.
     fn provide(&self) -> *mut u8 {
         for buffer in &self.buffers {
             let start = buffer.start.load(Ordering::Acquire);
@@ -93,7 +93,7 @@ impl Buffers {
         self.scrap.load(Ordering::Acquire)
     }
 
-    /// Marks a buffer as filled, if it is ours.
+    /// Marks a buffer as filled with `valid` bytes of records, if the buffer at the address `start` is ours.
     fn mark_filled(&self, start: *mut u8, valid: usize) {
         if start.is_null() {
             return;
@@ -112,7 +112,7 @@ impl Buffers {
         }
     }
 
-    /// Returns a buffer that waits to be read. Only one thread at a time may call this, and it must release the buffer.
+    /// Returns a buffer whose records wait to be read, or `None`. Only one thread at a time may call this, and it must release the buffer.
     pub(super) fn filled(&self) -> Option<Filled> {
         let is_full = |buffer: &Buffer| buffer.state.load(Ordering::Acquire) == FULL;
         let place = self.buffers.iter().position(is_full)?;
@@ -124,12 +124,12 @@ impl Buffers {
         })
     }
 
-    /// Frees a buffer that was read.
+    /// Makes a buffer whose records were read available to MSPTI again.
     pub(super) fn release(&self, filled: Filled) {
         self.buffers[filled.place].changes(FULL, FREE);
     }
 
-    /// Returns the number of records that did not fit since the last call.
+    /// Returns the number of MSPTI's records that found no buffer since the last call.
     pub(super) fn drain_refused(&self) -> u64 {
         self.refused.swap(0, Ordering::Relaxed)
     }
@@ -143,7 +143,7 @@ impl Buffer {
     }
 }
 
-/// Provides a buffer for MSPTI.
+/// Provides a buffer for records. MSPTI calls this when it needs one, and gets the address and the size.
 pub(super) unsafe extern "C" fn requested(
     buffer: *mut *mut u8,
     size: *mut usize,
@@ -160,7 +160,7 @@ pub(super) unsafe extern "C" fn requested(
     unsafe { records.write(0) };
 }
 
-/// Accepts a buffer that MSPTI returns.
+/// Accepts a buffer with `valid` bytes of records. MSPTI calls this when it has filled the buffer.
 pub(super) unsafe extern "C" fn completed(buffer: *mut u8, _size: usize, valid: usize) {
     BUFFERS_OF_PROCESS.mark_filled(buffer, valid);
 }

@@ -57,7 +57,7 @@ pub(super) struct Vendor {
 struct Names(BTreeMap<usize, Arc<str>>);
 
 impl Vendor {
-    /// Opens the library. The error is the reason for a failure.
+    /// Opens the library MSPTI and looks up its functions. The error is the reason for a failure.
     pub(super) fn load(simulated: bool) -> Result<Vendor, String> {
         let library = match simulated {
             true => Library::open_simulator().and_then(|own| own.open_simulator_as("libmspti.so")),
@@ -79,7 +79,8 @@ impl Vendor {
         })
     }
 
-    /// Subscribes, if there is no other subscriber, and starts to record kernels. Returns true if collectives are recorded too, or the reason for a failure.
+    /// Subscribes to MSPTI, if there is no other subscriber, and starts to record kernels. Returns true if collectives are recorded too, or the reason for a
+    /// failure.
     pub(super) fn subscribe(&mut self) -> Result<bool, String> {
         if !BUFFERS_OF_PROCESS.prepare() {
             return Err("there is not enough memory for its records".to_owned());
@@ -96,12 +97,12 @@ impl Vendor {
         enabled.inspect_err(|_| self.unsubscribe())
     }
 
-    /// Returns true if we are subscribed.
+    /// Returns true if we are subscribed to MSPTI.
     pub(super) fn is_subscribed(&self) -> bool {
         self.subscriber.is_some()
     }
 
-    /// Ends our own subscription, if there is one. Nothing else releases the devices' channels.
+    /// Ends our own subscription to MSPTI, if there is one. Nothing else releases the devices' channels.
     pub(super) fn unsubscribe(&mut self) {
         if let Some(subscriber) = self.subscriber.take() {
             // SAFETY: the subscription is our own and still exists.
@@ -109,7 +110,7 @@ impl Vendor {
         }
     }
 
-    /// Starts to record kernels, and collectives if this version of MSPTI supports them. Returns true in that case.
+    /// Makes MSPTI record kernels, and collectives if this version supports them. Returns true if it does.
     pub(super) fn enable(&mut self) -> Result<bool, String> {
         // SAFETY: the argument is an integer.
         let code = unsafe { (self.enable)(MSPTI_ACTIVITY_KIND_KERNEL) };
@@ -120,7 +121,7 @@ impl Vendor {
         Ok(self.has_collectives)
     }
 
-    /// Stops recording. Records of earlier kernels are still delivered.
+    /// Makes MSPTI stop recording. Records of earlier kernels are still delivered.
     pub(super) fn disable(&mut self) {
         // SAFETY: the argument is an integer, and we have enabled this kind.
         unsafe { (self.disable)(MSPTI_ACTIVITY_KIND_KERNEL) };
@@ -130,13 +131,14 @@ impl Vendor {
         }
     }
 
-    /// Makes MSPTI return all buffers with records.
+    /// Makes MSPTI return all buffers that contain records.
     pub(super) fn flush(&self) {
         // SAFETY: the argument is an integer.
         unsafe { (self.flush)(0) };
     }
 
-    /// Reads all returned buffers and calls `add` with each record. Returns the number of records that could not be read. Only one thread may call this at a time.
+    /// Reads all buffers that MSPTI has returned, and calls `add` with each record. Returns the number of records that could not be read. Only one thread may
+    /// call this at a time.
     pub(super) fn read(&mut self, mut add: impl FnMut(Record)) -> u64 {
         let mut unreadable = 0;
         while let Some(filled) = BUFFERS_OF_PROCESS.filled() {
@@ -164,7 +166,7 @@ impl Vendor {
         unreadable + (filled.valid - end).div_ceil(RECORD) as u64
     }
 
-    /// Returns the offset of the next record in the buffer.
+    /// Returns the offset of MSPTI's next record in the buffer, or `None` after the last one.
     fn next_record(&self, filled: Filled) -> Option<usize> {
         let mut record = null_mut();
         // SAFETY: the buffer was returned with this many valid bytes, and `record` is writable during the call.
@@ -175,7 +177,7 @@ impl Vendor {
 }
 
 impl Names {
-    /// Reads the record at the start of `bytes`, if it has the device's times.
+    /// Converts MSPTI's record at the start of `bytes`, or returns `None` if it lacks the device's times.
     fn read(&mut self, bytes: &[u8]) -> Option<Record> {
         // Only a record with times is completely filled, so only then are its texts read.
         let is_timed = |start: u64, end: u64| {
@@ -213,7 +215,7 @@ impl Names {
         }
     }
 
-    /// Returns a text of a record, or `without` if it has none.
+    /// Returns the text at the address `name`, which an MSPTI record contains, or `without` if it is null.
     fn text(&mut self, name: *const c_char, without: &str) -> Arc<str> {
         if name.is_null() {
             return without.into();
@@ -227,7 +229,7 @@ impl Names {
     }
 }
 
-/// Returns the length of the record at the start of `bytes`.
+/// Returns the length in bytes of MSPTI's record at the start of `bytes`, which depends on its kind.
 fn length(bytes: &[u8]) -> usize {
     match mspti::kind(bytes) {
         Some(MSPTI_ACTIVITY_KIND_COMMUNICATION) => size_of::<msptiActivityCommunication>(),
@@ -239,7 +241,7 @@ fn require<F>(function: Result<F, MissingSymbol>) -> Result<F, String> {
     function.map_err(|missing| missing.to_string())
 }
 
-/// Converts the code of a call to a result with a message.
+/// Converts the code that the function `call` of MSPTI returned to a result with an error message.
 fn check(call: &str, code: msptiResult) -> Result<(), String> {
     use ascend_sys::types::MSPTI_ERROR_WITHOUT_LD_PRELOAD;
     match code {

@@ -23,12 +23,12 @@ thread_local! {
     static REFUSED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Records that the runtime refused one of our calls on this thread.
+/// Records that the runtime has refused a call of ours on this thread.
 pub(crate) fn set_refused() {
     REFUSED.set(true);
 }
 
-/// Returns true if one of our calls on this thread was refused since the last call of this function.
+/// Returns true if the runtime has refused a call of ours on this thread since this function was last called.
 pub(super) fn reset_refused() -> bool {
     REFUSED.replace(false)
 }
@@ -63,7 +63,7 @@ impl Default for Runtime {
 }
 
 impl Runtime {
-    /// Opens the vendor's runtime.
+    /// Opens the vendor's device runtime.
     pub(crate) fn vendor() -> Result<Runtime, LoadError> {
         let library = Library::open(&Candidates::acl())?;
         let hal = Library::open(&Candidates::hal()).unwrap_or(Library::none());
@@ -71,7 +71,7 @@ impl Runtime {
         Ok(Runtime::load(Kind::Vendor, &library, &rt, &hal))
     }
 
-    /// Opens the simulated runtime.
+    /// Opens the simulated device runtime.
     pub(crate) fn simulator() -> Result<Runtime, LoadError> {
         let library = Library::open_simulator()?;
         Ok(Runtime::load(Kind::Simulated, &library, &library, &library))
@@ -87,31 +87,31 @@ impl Runtime {
         }
     }
 
-    /// Returns true if this process has no runtime.
+    /// Returns true if this process has no device runtime.
     pub(crate) fn is_absent(&self) -> bool {
         self.kind == Kind::Absent
     }
 
-    /// Returns true if the runtime is simulated, so that there is no device.
+    /// Returns true if the device runtime is simulated, so that there is no device.
     pub(crate) fn is_simulated(&self) -> bool {
         self.kind == Kind::Simulated
     }
 
-    /// Returns the program's number of the calling thread's device.
+    /// Returns the number that the program gives to the calling thread's device.
     pub(crate) fn device(&self) -> Result<i32, Code> {
         let ask = require(self.acl.device.aclrtGetDevice)?;
         // SAFETY: the pointer is writable during the call.
         written(0, |device| unsafe { ask(device) })
     }
 
-    /// Returns the number of a device on its host.
+    /// Converts the program's number of a device to the device's number on its host.
     pub(crate) fn physical_device(&self, device: i32) -> Result<i32, Code> {
         let ask = require(self.acl.device.aclrtGetPhyDevIdByUserDevId)?;
         // SAFETY: the pointer is writable during the call.
         written(0, |physical| unsafe { ask(device, physical) })
     }
 
-    /// Returns the driver's number of a device. It differs from the program's if not all devices are visible.
+    /// Converts the program's number of a device to the driver's number. The two differ if not all devices are visible.
     pub(crate) fn logical_device(&self, device: i32) -> i32 {
         let Ok(ask) = self.acl.device.aclrtGetLogicDevIdByUserDevId else {
             return device;
@@ -120,7 +120,7 @@ impl Runtime {
         written(0, |logical| unsafe { ask(device, logical) }).unwrap_or(device)
     }
 
-    /// Returns the calling thread's context.
+    /// Returns the runtime's context of the calling thread.
     pub(crate) fn context(&self) -> Result<Context, Code> {
         let ask = require(self.acl.context.aclrtGetCurrentContext)?;
         // SAFETY: the pointer is writable during the call.
@@ -128,14 +128,14 @@ impl Runtime {
         Ok(Context(context as usize))
     }
 
-    /// Sets the calling thread's context.
+    /// Makes `context` the runtime's context of the calling thread.
     pub(crate) fn enter(&self, context: Context) -> Result<(), Code> {
         let enter = require(self.acl.context.aclrtSetCurrentContext)?;
         // SAFETY: the runtime checks the handle; it was the current context of a thread.
         check(unsafe { enter(context.0 as aclrtContext) })
     }
 
-    /// Returns the stream itself, or the context's default stream for a null stream.
+    /// Returns the stream itself, or for a null stream the default stream of the calling thread's context.
     fn resolved(&self, stream: Stream) -> Result<aclrtStream, Code> {
         if stream.0 != 0 {
             return Ok(stream.0 as aclrtStream);
@@ -145,7 +145,7 @@ impl Runtime {
         written(null_mut(), |stream| unsafe { ask(stream) })
     }
 
-    /// Returns the number of a stream on its device.
+    /// Returns the number that a stream has on its device.
     pub(crate) fn stream_id(&self, stream: Stream) -> Result<i32, Code> {
         let stream = self.resolved(stream)?;
         let Ok(ask) = self.acl.stream.aclrtStreamGetId else {
@@ -155,7 +155,7 @@ impl Runtime {
         written(0, |id| unsafe { ask(stream, id) })
     }
 
-    /// Returns the graph into which a stream is being captured, if it is being captured.
+    /// Returns the graph into which a stream is being captured, or `None` if it is not being captured.
     pub(crate) fn capture(&self, stream: Stream) -> Result<Option<Graph>, Code> {
         let stream = self.resolved(stream)?;
         let ask = require(self.acl.graph_info.aclmdlRICaptureGetInfo)?;
@@ -169,7 +169,7 @@ impl Runtime {
         Ok(captured.then_some(Graph(graph as usize)))
     }
 
-    /// Creates an event.
+    /// Creates a device event, which gets the device's time when a stream reaches it.
     pub(crate) fn create_event(&self) -> Result<Event, Code> {
         // Only events with this flag can be recorded repeatedly, and they do not use an event id of the device.
         let create = require(self.acl.event.aclrtCreateEventExWithFlag)?;
@@ -180,7 +180,7 @@ impl Runtime {
         Ok(Event(event as usize))
     }
 
-    /// Destroys an event, even if no stream has reached it.
+    /// Destroys a device event, even if no stream has reached it.
     pub(crate) fn destroy_event(&self, event: Event) {
         if let Ok(destroy) = self.acl.event.aclrtDestroyEvent {
             // SAFETY: the event comes from `create_event` and is destroyed once.
@@ -188,14 +188,14 @@ impl Runtime {
         }
     }
 
-    /// Records an event in a stream. It may have been recorded before.
+    /// Puts a device event into a stream. The event may have been in a stream before.
     pub(crate) fn record(&self, event: Event, stream: Stream) -> Result<(), Code> {
         let record = require(self.acl.event.aclrtRecordEvent)?;
         // SAFETY: the event is ours, the stream the one the host launches into.
         check(unsafe { record(event.0 as _, stream.0 as aclrtStream) })
     }
 
-    /// Returns true if the stream has reached the event.
+    /// Returns true if the stream has reached the device event.
     pub(crate) fn is_complete(&self, event: Event) -> Result<bool, Code> {
         let ask = require(self.acl.event.aclrtQueryEventStatus)?;
         // SAFETY: the event is ours, the pointer is writable during the call.
@@ -203,7 +203,7 @@ impl Runtime {
         Ok(status == ACL_EVENT_RECORDED_STATUS_COMPLETE)
     }
 
-    /// Returns the device's time at which the stream reached the event.
+    /// Returns the time on the device's clock at which the stream reached the event. The time is truncated, so the result is a pair of bounds.
     pub(crate) fn timestamp(&self, event: Event) -> Result<Bounds, Code> {
         let ask = require(self.acl.event.aclrtEventGetTimestamp)?;
         // SAFETY: the event is ours, the pointer is writable during the call.
@@ -213,7 +213,7 @@ impl Runtime {
         Ok(Bounds::new(ns, ns.saturating_add(1000)))
     }
 
-    /// Returns the time from one event to another in ns. It is more precise than the difference of their timestamps.
+    /// Returns the time between two device events in ns. It is more precise than the difference of their timestamps.
     pub(crate) fn elapsed_ns(&self, start: Event, end: Event) -> Result<i64, Code> {
         let ask = require(self.acl.event.aclrtEventElapsedTime)?;
         // SAFETY: the events are ours, the pointer is writable during the call.
@@ -221,7 +221,7 @@ impl Runtime {
         Ok(whole_ns((f64::from(ms) * 1e6).round()))
     }
 
-    /// Returns the value `info` of a device from the driver.
+    /// Returns a value about a device from the driver. `info` selects the value.
     fn device_info(&self, logical: i32, info: i32) -> Result<i64, Code> {
         let ask = require(self.hal.halGetDeviceInfo)?;
         let device = u32::try_from(logical).map_err(|_| NOT_SUPPORTED)?;
@@ -253,7 +253,7 @@ impl Runtime {
         Ok(Bounds::new(ns, ns.saturating_add(1 + 1_000_000 / khz)))
     }
 
-    /// Creates a stream for our own use.
+    /// Creates a stream on the device for our own use.
     pub(crate) fn create_stream(&self) -> Result<Stream, Code> {
         let create = require(self.acl.stream.aclrtCreateStream)?;
         // SAFETY: the pointer is writable during the call.
@@ -269,7 +269,7 @@ impl Runtime {
         }
     }
 
-    /// Returns the code of the calling thread's last failed call, or 0 if none failed since it was last cleared.
+    /// Returns the code of the calling thread's last failed call of the runtime, or 0 if none failed since it was last cleared.
     pub(crate) fn last_error(&self) -> Code {
         let Ok(peek) = self.acl.thread.aclrtPeekAtLastError else {
             return 0;
@@ -278,7 +278,7 @@ impl Runtime {
         unsafe { peek(ACL_RT_THREAD_LEVEL) }
     }
 
-    /// Clears the calling thread's last error.
+    /// Clears the runtime's last error for the calling thread.
     pub(crate) fn clear_last_error(&self) {
         // If the error could not be read before our calls, it may be the program's.
         if self.acl.thread.aclrtPeekAtLastError.is_ok()
@@ -289,7 +289,7 @@ impl Runtime {
         }
     }
 
-    /// Returns the calling thread's last task, if the runtime knows it.
+    /// Returns the last task that the calling thread submitted to a stream, if the runtime knows it.
     pub(crate) fn last_task(&self) -> Option<Task> {
         let mut stream = 0;
         let id = if let Ok(ask) = self.task {
@@ -306,8 +306,8 @@ impl Runtime {
         })
     }
 
-    /// Registers callbacks for the creation and destruction of streams, for resets of devices and for the end of the runtime. Returns true if all creations and
-    /// destructions of streams will be reported. The callbacks get no user data.
+    /// Registers callbacks with the runtime: for the creation and destruction of streams, for resets of devices and for the end of the runtime. Returns true
+    /// if all creations and destructions of streams will be reported. The callbacks get no user data.
     pub(crate) fn watch(
         &self,
         on_device: aclrtDeviceStateCallback,
@@ -331,14 +331,14 @@ impl Runtime {
     }
 }
 
-/// Returns true if no call for the device can succeed after this code: a kernel failed or hangs, or memory or the device itself failed. Full streams,
-/// timeouts and ended captures are temporary.
+/// Returns true if this error code of the runtime means that no call for the device can succeed any more: a kernel failed or hangs, or memory or the device
+/// itself failed. Full streams, timeouts and ended captures are temporary.
 pub(crate) fn is_lost(code: Code) -> bool {
     let is_listed = [507_010, 507_014, 507_015, 507_048, 507_049, 507_899].contains(&code);
     is_listed || (507_053..=507_057).contains(&code)
 }
 
-/// Converts the code of a call to a result, and records a refusal.
+/// Converts the code that the runtime returned to a result, and records that it refused our call.
 fn check(code: Code) -> Result<(), Code> {
     if code != 0 {
         set_refused();
@@ -347,7 +347,7 @@ fn check(code: Code) -> Result<(), Code> {
     Ok(())
 }
 
-/// Makes a call that writes its result to a variable, and returns the variable, which is `initial` before the call.
+/// Calls a function of the runtime that writes its result to a variable. Returns the variable, which is `initial` before the call.
 fn written<T>(initial: T, call: impl FnOnce(*mut T) -> Code) -> Result<T, Code> {
     let mut value = initial;
     check(call(&raw mut value))?;
@@ -358,7 +358,8 @@ fn require<F>(function: Result<F, MissingSymbol>) -> Result<F, Code> {
     function.map_err(|_| NOT_SUPPORTED)
 }
 
-/// Returns a number for a stream if the runtime has none (CANN 8.0). Handles are addresses, and two live ones differ in these bits.
+/// Makes a number for a stream from its handle, for a runtime that has no stream ids (CANN 8.0). Handles are addresses, and two live ones differ in these
+/// bits.
 fn id_of_handle(stream: aclrtStream) -> i32 {
     const ALIGNMENT_BITS: u32 = 4;
     let [a, b, c, d, ..] = ((stream as u64) >> ALIGNMENT_BITS).to_le_bytes();

@@ -35,28 +35,29 @@ static AGE: AtomicU64 = AtomicU64::new(0);
 /// True if the runtime reports each of these changes.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// Allows caching, because the runtime reports each stream that is created or destroyed.
+/// Allows the caching of streams' contexts and devices, because the runtime reports each stream that is created or destroyed.
 pub(crate) fn rely_on_runtime() {
     IS_WATCHED.store(true, Ordering::Relaxed);
 }
 
-/// Invalidates all entries, because a stream was created or is being destroyed.
+/// Invalidates all cached entries of all threads, because a stream was created or is being destroyed.
 pub(crate) fn invalidate() {
     AGE.fetch_add(1, Ordering::AcqRel);
 }
 
-/// Returns the age for a new entry. Call this before querying the stream.
+/// Returns the current age of the cache, for a new entry. It increases with each invalidation. Call this before asking the runtime about the stream.
 pub(crate) fn age() -> u64 {
     AGE.load(Ordering::Acquire)
 }
 
-/// Returns the place of a stream, if it is in the calling thread's cache. The default stream differs between contexts, so it is never cached.
+/// Returns the context, id and device of a stream, if they are in the calling thread's cache and no older than `age`. The default stream differs between
+/// contexts, so it is never cached.
 pub(crate) fn get(stream: Stream, age: u64) -> Option<StreamPlace> {
     let entry = ENTRIES_OF_THREAD.with(|entries| entry_of(entries, stream).get())?;
     (entry.stream == stream && entry.age == age).then_some(entry.place)
 }
 
-/// Stores the place of a stream at that age.
+/// Stores the context, id and device of a stream in the calling thread's cache. `age` is the age of the cache before they were queried.
 pub(crate) fn set(stream: Stream, age: u64, place: StreamPlace) {
     if stream.0 != 0 && IS_WATCHED.load(Ordering::Relaxed) {
         let entry = Entry { stream, age, place };

@@ -34,19 +34,19 @@ static UNASKED: AtomicU32 = AtomicU32::new(0);
 /// Number of our events after which we assume that the program never queries its last task. Reading the last task around each event costs two calls.
 const PATIENCE: u32 = 10_000;
 
-/// Declares that there is an interposer.
+/// Records that an interposer is in this process, which returns our corrected answers to the program.
 pub(crate) fn interpose() {
     if !is_interposed() {
         INTERPOSED.store(true, Ordering::Relaxed);
     }
 }
 
-/// Returns true if there is an interposer.
+/// Returns true if an interposer is in this process, which returns our corrected answers to the program.
 pub(crate) fn is_interposed() -> bool {
     INTERPOSED.load(Ordering::Relaxed)
 }
 
-/// Runs `work`, which makes calls of ours, without leaving an error that the program could find.
+/// Runs `work`, which makes our own calls of the runtime, without leaving an error that the program could find.
 pub(crate) fn unnoticed<T>(runtime: &Runtime, work: impl FnOnce() -> T) -> T {
     if AT_WORK.get() {
         return work();
@@ -54,7 +54,7 @@ pub(crate) fn unnoticed<T>(runtime: &Runtime, work: impl FnOnce() -> T) -> T {
     unnoticed_after(runtime, runtime.last_error(), work)
 }
 
-/// Runs `work` like [`unnoticed`], if the thread's last error is already known.
+/// Runs `work` like [`unnoticed`]. `error` is the thread's last error, which the caller already knows.
 pub(crate) fn unnoticed_after<T>(runtime: &Runtime, error: Code, work: impl FnOnce() -> T) -> T {
     /// Restores the last error, even if the work panics.
     struct Work<'a>(&'a Runtime, Code);
@@ -76,7 +76,7 @@ pub(crate) fn unnoticed_after<T>(runtime: &Runtime, error: Code, work: impl FnOn
     work()
 }
 
-/// Removes the error that one of our refused calls has left. `error` is the program's own.
+/// Removes the error that a refused call of ours has left in the runtime. `error` is the program's own last error, or 0.
 fn restore_error(runtime: &Runtime, error: Code) {
     if error == 0 {
         runtime.clear_last_error();
@@ -86,13 +86,14 @@ fn restore_error(runtime: &Runtime, error: Code) {
     } // otherwise the error could not be restored, and a wrong error is better than none
 }
 
-/// Returns the last error that the program should see if the runtime returned `real`. With `taken` it is cleared, so the program will not see it again.
+/// Returns the thread's last error as it would be without our own calls. `real` is what the runtime returned. With `taken` the error is cleared, so the
+/// program will not see it again.
 pub(crate) fn shown_error(real: Code, taken: bool) -> Code {
     let owed = if taken { OWED.replace(0) } else { OWED.get() };
     if real == 0 { owed } else { real }
 }
 
-/// Records an event in a stream, and stores the program's last task.
+/// Puts our event into a stream, and stores which task the program submitted last.
 pub(crate) fn record(runtime: &Runtime, event: Event, stream: Stream) -> Result<(), Code> {
     if !is_interposed() || is_never_asked() {
         RECORDED.set(None);
@@ -110,7 +111,7 @@ pub(crate) fn record(runtime: &Runtime, event: Event, stream: Stream) -> Result<
     outcome
 }
 
-/// Returns true if we assume that the program never queries its last task.
+/// Returns true if we assume that the program never asks the runtime for its last task, because it has not done so for 10,000 events.
 fn is_never_asked() -> bool {
     if ASKED.load(Ordering::Relaxed) {
         return false;
@@ -122,12 +123,12 @@ fn is_never_asked() -> bool {
     false
 }
 
-/// Records that the program has submitted a task. Ours is no longer the last one, although a later stream may have the same ids.
+/// Records that the program has submitted a task to a stream. Our event is no longer the thread's last task, although a later stream may have the same ids.
 pub(crate) fn submitted() {
     RECORDED.set(None);
 }
 
-/// Checks if the program has submitted a task since our last event. This is needed if no event of ours follows.
+/// Checks if the program has submitted a task to a stream since our last event. This is needed if no event of ours follows.
 pub(crate) fn check_for_submitted(runtime: &Runtime) {
     let ours = RECORDED.get().map(|recorded| recorded.ours);
     if ours.is_some() && runtime.last_task() != ours {
@@ -141,7 +142,7 @@ pub(crate) fn may_repeat_record() -> bool {
     recorded.is_some_and(|recorded| recorded.age != stream_cache::age())
 }
 
-/// Returns the last task that the program should see if the runtime returned `real`.
+/// Returns the thread's last task as it would be without our own events. `real` is what the runtime returned.
 pub(crate) fn shown_task(real: Task) -> Task {
     if !ASKED.load(Ordering::Relaxed) {
         ASKED.store(true, Ordering::Relaxed);
