@@ -27,7 +27,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Creates candidates from names and folders.
+    /// Creates candidates for a library from its possible file names and the folders in which it may be.
     pub fn new(names: &[&str], folders: &[&Path]) -> Self {
         Self {
             names: names.iter().map(|name| (*name).to_owned()).collect(),
@@ -35,22 +35,23 @@ impl Candidates {
         }
     }
 
-    /// Returns the candidates for the ACL runtime. The CANN version determines which of the two libraries defines the functions, but both give access to them.
+    /// Returns the file names and folders of the ACL runtime. The CANN version determines which of the two libraries defines the functions, but both give
+    /// access to them.
     pub fn acl() -> Self {
         Self::in_toolkit(&["libacl_rt.so", "libascendcl.so"])
     }
 
-    /// Returns the candidates for the rt level.
+    /// Returns the file names and folders of the library for the rt level, which is below ACL.
     pub fn rt() -> Self {
         Self::in_toolkit(&["libruntime.so"])
     }
 
-    /// Returns the candidates for MSPTI, which records the activity of the devices.
+    /// Returns the file names and folders of MSPTI, which records the activity of the devices.
     pub fn mspti() -> Self {
         Self::in_toolkit(&["libmspti.so"])
     }
 
-    /// Returns the candidates for the hardware abstraction layer, which is part of the driver.
+    /// Returns the file names and folders of the hardware abstraction layer, which is part of the driver.
     pub fn hal() -> Self {
         let mut candidates = Self::in_toolkit(&["libascend_hal.so"]);
         let driver = DRIVER.iter().map(PathBuf::from);
@@ -68,8 +69,8 @@ impl Candidates {
     }
 }
 
-/// Returns the library folders of these homes, then the default ones, each once. Relative homes are left out, because they would load libraries from the working
-/// directory.
+/// Returns the library folders of CANN installations: those in `homes`, then the default ones, each once. Relative homes are left out, because they would load
+/// libraries from the working directory.
 fn folders(homes: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let homes = homes.filter(|home| home.is_absolute());
     let mut found: Vec<PathBuf> = Vec::new();
@@ -84,8 +85,9 @@ fn folders(homes: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     found
 }
 
-/// Returns an environment variable that selects a library to load. Returns `None` in a program with raised privileges (set-user-id, set-group-id, file
-/// capabilities), because the unprivileged caller sets the variables and could run any code with the program's rights. The dynamic linker ignores such variables too.
+/// Returns the value of an environment variable that selects a library to load. Returns `None` in a program with raised privileges (set-user-id, set-group-id,
+/// file capabilities), because the unprivileged caller sets the variables and could run any code with the program's rights. The dynamic linker ignores such
+/// variables too.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     // SAFETY: only reads a value that the kernel passed to the process.
     let is_privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;

@@ -10,7 +10,7 @@ macro_rules! codes {
             pub const $name: aclError = $value;
         )*
 
-        /// Returns the vendor's name of a code, if it is one of these constants.
+        /// Returns the vendor's name of an error code of the runtime, if it is one of these constants.
         pub const fn name_of(code: aclError) -> Option<&'static str> {
             match code {
                 $($value => Some(stringify!($name)),)*

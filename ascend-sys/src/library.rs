@@ -106,7 +106,7 @@ impl Library {
         )
     }
 
-    /// Returns a library without functions: every lookup returns [`MissingSymbol`].
+    /// Returns a library that has no functions: every lookup returns [`MissingSymbol`].
     pub const fn none() -> Self {
         Self {
             handle: None,
@@ -114,7 +114,8 @@ impl Library {
         }
     }
 
-    /// Returns the global symbols of this process. A preloaded library comes before the runtime, as it does for a program that is linked with the runtime.
+    /// Returns all global symbols of this process as a library. A preloaded library comes before the runtime, as it does for a program that is linked with the
+    /// runtime.
     pub fn process() -> Self {
         Self {
             handle: Some(Box::leak(Box::new(unix::Library::this()))),
@@ -122,7 +123,8 @@ impl Library {
         }
     }
 
-    /// Opens the first candidate that exists, with its flag. It must be a simulated runtime if `simulated` is true, and any other library otherwise.
+    /// Opens the first candidate that exists. Each is a name or path and a flag for `dlopen`. The library must be a simulated runtime if `simulated` is true,
+    /// and any other library otherwise.
     fn first(
         candidates: impl IntoIterator<Item = (OsString, i32)>,
         simulated: bool,
@@ -151,12 +153,12 @@ impl Library {
         })
     }
 
-    /// Returns the name or path under which the library was found.
+    /// Returns the name or path under which this library was found.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Returns true if the library is a simulated runtime.
+    /// Returns true if this library is a simulated runtime.
     pub fn is_simulator(&self) -> bool {
         let Some(handle) = self.handle else {
             return false;
@@ -173,7 +175,7 @@ impl Library {
         calls.ok().map(|calls| calls())
     }
 
-    /// Returns the symbol with this name, which must end with a NUL byte.
+    /// Looks up the function with this name, which must end with a NUL byte, and returns its address as the type `T`.
     ///
     /// # Safety
     ///
@@ -189,7 +191,7 @@ impl Library {
     }
 }
 
-/// Returns the loader's message without the parts that the attempt already contains.
+/// Returns the reason why loading a library failed: the loader's message without the parts that the list of attempts already contains.
 fn cause(error: &libloading::Error) -> String {
     match error {
         libloading::Error::DlOpenUnknown => "not loaded".to_owned(),
@@ -208,7 +210,7 @@ fn attempt(name: &OsStr, flag: i32, cause: String) -> Attempt {
     Attempt { tried, cause }
 }
 
-/// Returns the names and paths of the simulated runtime, with the flag to open each.
+/// Returns the names and paths at which the simulated runtime may be, each with the flag for `dlopen` that opens it.
 fn simulator_candidates() -> Vec<(OsString, i32)> {
     if let Some(path) = variable(SIMULATOR_PATH).filter(|path| !path.is_empty()) {
         return vec![(path, 0)];

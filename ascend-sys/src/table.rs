@@ -52,7 +52,7 @@ macro_rules! functions {
         }
 
         impl $group {
-            /// Looks up all functions of the group in a library.
+            /// Looks up all functions of this group in a library. A function that is missing becomes an error in its field.
             pub fn load(library: &crate::Library) -> Self {
                 Self {
                     // SAFETY: each name has the same signature in the list as in the vendor's header.
@@ -83,7 +83,7 @@ macro_rules! groups {
         }
 
         impl $all {
-            /// Looks up all functions in a library.
+            /// Looks up the functions of all groups in a library. A function that is missing becomes an error in its field.
             pub fn load(library: &crate::Library) -> Self {
                 Self { $($module: $module::$group::load(library),)* }
             }

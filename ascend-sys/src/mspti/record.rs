@@ -25,7 +25,7 @@ macro_rules! records {
                 /// The kind of these records.
                 pub const KIND: msptiActivityKind = $kind;
 
-                /// Returns the record at the start of `bytes`, or `None` if it has another kind or is incomplete.
+                /// Copies the MSPTI record at the start of `bytes`, or returns `None` if it has another kind or is incomplete.
                 pub fn read(bytes: &[u8]) -> Option<Self> {
                     if kind(bytes) != Some(Self::KIND) || bytes.len() < size_of::<Self>() {
                         return None;
@@ -83,7 +83,7 @@ records! {
     }
 }
 
-/// Returns the kind of the record at the start of `bytes`, or `None` if there are too few bytes.
+/// Returns the kind of the MSPTI record at the start of `bytes`, or `None` if there are too few bytes.
 pub fn kind(bytes: &[u8]) -> Option<msptiActivityKind> {
     let kind = bytes.first_chunk()?;
     Some(msptiActivityKind::from_ne_bytes(*kind))

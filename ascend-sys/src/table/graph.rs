@@ -8,10 +8,10 @@ lists! { $
         fn aclmdlRIExecute(model: aclmdlRI, timeout_ms: i32) -> aclError;
         fn aclmdlRIExecuteAsync(model: aclmdlRI, stream: aclrtStream) -> aclError;
         fn aclmdlRIDestroy(model: aclmdlRI) -> aclError;
-        /// The kernels captured after this call can be updated later.
+        /// Begins a group of kernels. Those that are captured into the stream after this call can be updated later.
         fn aclmdlRICaptureTaskGrpBegin(stream: aclrtStream) -> aclError;
         fn aclmdlRICaptureTaskGrpEnd(stream: aclrtStream, group: *mut aclrtTaskGrp) -> aclError;
-        /// Launches after this call change the kernels of the group and do not run.
+        /// Begins to update the kernels of a group. Launches into the stream after this call change them and do not run.
         fn aclmdlRICaptureTaskUpdateBegin(stream: aclrtStream, group: aclrtTaskGrp) -> aclError;
         fn aclmdlRICaptureTaskUpdateEnd(stream: aclrtStream) -> aclError;
         /// Makes the graph use the parameters that its tasks were given since the last update.

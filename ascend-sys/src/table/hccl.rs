@@ -26,7 +26,7 @@ lists! { $
         fn HcclCommInitRootInfo(rank_count: u32, root: *const HcclRootInfo, rank: u32, comm: *mut HcclComm) -> HcclResult;
         fn HcclCommInitAll(device_count: u32, devices: *mut i32, comms: *mut HcclComm) -> HcclResult;
         fn HcclCommDestroy(comm: HcclComm) -> HcclResult;
-        /// `name` must have room for 128 bytes.
+        /// Writes the name of a communicator to `name`, which must have room for 128 bytes.
         fn HcclGetCommName(comm: HcclComm, name: *mut c_char) -> HcclResult;
     }
 }

@@ -6,7 +6,7 @@ lists! { $
         fn aclrtCreateStream(stream: *mut aclrtStream) -> aclError;
         fn aclrtCreateStreamWithConfig(stream: *mut aclrtStream, priority: u32, flag: u32) -> aclError;
         fn aclrtStreamQuery(stream: aclrtStream, status: *mut aclrtStreamStatus) -> aclError;
-        /// Returns the number that all tools show as "Stream N".
+        /// Returns the id of a stream: the number that all tools show as "Stream N".
         fn aclrtStreamGetId(stream: aclrtStream, id: *mut i32) -> aclError;
         fn aclrtSetStreamAttribute(stream: aclrtStream, attribute: aclrtStreamAttr, value: *mut aclrtStreamAttrValue) -> aclError;
         fn aclrtRegStreamStateCallback(name: *const c_char, callback: aclrtStreamStateCallback, args: *mut c_void) -> aclError;
@@ -17,9 +17,9 @@ lists! { $
     for_each_thread {
         /// Returns the id of the last task that the calling thread submitted.
         fn aclrtGetThreadLastTaskId(id: *mut u32) -> aclError;
-        /// Returns the code of the thread's last failed call, or 0 if there is none.
+        /// Returns the code of the calling thread's last failed call, or 0 if there is none. Does not clear it.
         fn aclrtPeekAtLastError(level: aclrtLastErrLevel) -> aclError;
-        /// Returns the same code and clears it.
+        /// Returns the code of the calling thread's last failed call, or 0 if there is none, and clears it.
         fn aclrtGetLastError(level: aclrtLastErrLevel) -> aclError;
     }
 
@@ -36,15 +36,15 @@ lists! { $
     for_each_event {
         fn aclrtCreateEventWithFlag(event: *mut aclrtEvent, flag: u32) -> aclError;
         fn aclrtCreateEventExWithFlag(event: *mut aclrtEvent, flag: u32) -> aclError;
-        /// May be called before the event has completed. Does not wait.
+        /// Destroys an event. May be called before the event has completed. Does not wait.
         fn aclrtDestroyEvent(event: aclrtEvent) -> aclError;
         fn aclrtRecordEvent(event: aclrtEvent, stream: aclrtStream) -> aclError;
         fn aclrtResetEvent(event: aclrtEvent, stream: aclrtStream) -> aclError;
-        /// A status of 1 means complete.
+        /// Writes whether the stream has reached the event. A status of 1 means complete.
         fn aclrtQueryEventStatus(event: aclrtEvent, status: *mut aclrtEventRecordedStatus) -> aclError;
         fn aclrtQueryEventWaitStatus(event: aclrtEvent, status: *mut aclrtEventWaitStatus) -> aclError;
         fn aclrtEventElapsedTime(ms: *mut f32, start: aclrtEvent, end: aclrtEvent) -> aclError;
-        /// Returns the time since the device was started, truncated to microseconds.
+        /// Returns the time at which the stream reached the event: the time since the device was started, truncated to microseconds.
         fn aclrtEventGetTimestamp(event: aclrtEvent, us: *mut u64) -> aclError;
     }
 

@@ -3,14 +3,14 @@
 lists! { $
     /// Passes the functions of the hardware abstraction layer to a macro; see [`crate::hal`].
     for_each_hal {
-        /// `device` is the logical device id.
+        /// Returns a value about a device from the driver. `device` is the logical device id.
         fn halGetDeviceInfo(device: u32, module: i32, info: i32, value: *mut i64) -> drvError_t;
         fn halGetAPIVersion(version: *mut i32) -> drvError_t;
     }
 
     /// Passes the functions that annotate a program to a macro; see [`crate::mstx`].
     for_each_mstx {
-        /// Without a stream, the mark is only on the host.
+        /// Marks a point in time. Without a stream, the mark is only on the host.
         fn mstxMarkA(message: *const c_char, stream: aclrtStream) -> ();
         fn mstxRangeStartA(message: *const c_char, stream: aclrtStream) -> mstxRangeId;
         fn mstxRangeEnd(range: mstxRangeId) -> ();
@@ -35,17 +35,17 @@ lists! { $
 macro_rules! for_each_mspti {
     ($callback:ident $(, $($extra:tt)*)?) => {
         $callback! { [$($($extra)*)?]
-            /// Allows only one subscriber at a time. A second one gets `MSPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`.
+            /// Subscribes to MSPTI, which allows only one subscriber at a time. A second one gets `MSPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`.
             fn msptiSubscribe(subscriber: *mut msptiSubscriberHandle, callback: msptiCallbackFunc, user_data: *mut c_void) -> msptiResult;
             fn msptiUnsubscribe(subscriber: msptiSubscriberHandle) -> msptiResult;
-            /// Silently replaces any earlier callbacks.
+            /// Sets the callbacks that provide buffers for records and accept filled ones. Silently replaces any earlier callbacks.
             fn msptiActivityRegisterCallbacks(requested: msptiBuffersCallbackRequestFunc, completed: msptiBuffersCallbackCompleteFunc) -> msptiResult;
             fn msptiActivityEnable(kind: msptiActivityKind) -> msptiResult;
-            /// Collects the pending records of the devices first.
+            /// Stops recording activity of this kind. Collects the pending records of the devices first.
             fn msptiActivityDisable(kind: msptiActivityKind) -> msptiResult;
-            /// Continues in the buffer after the calling thread's last record. A valid size of 0 restarts at the beginning.
+            /// Returns the next record in a buffer. Continues after the calling thread's last record. A valid size of 0 restarts at the beginning.
             fn msptiActivityGetNextRecord(buffer: *mut u8, valid_size: usize, record: *mut *mut msptiActivity) -> msptiResult;
-            /// Completes buffers on the calling thread.
+            /// Makes MSPTI return all buffers with records. It calls the callback on the calling thread.
             fn msptiActivityFlushAll(flag: u32) -> msptiResult;
         }
     };

@@ -113,7 +113,7 @@ pub const HCCL_COMM_NAME_BYTES: usize = 128;
 /// The lowest result of `halGetAPIVersion` for which `INFO_TYPE_HOST_OSC_FREQUE` is reliable.
 pub const HAL_API_WITH_HOST_OSC: i32 = 0x0007_1905;
 
-/// Returns the number of bytes of one element, if the type is known.
+/// Returns the size in bytes of one element of a collective's data type, if the type is known.
 pub const fn hccl_element_bytes(data_type: HcclDataType) -> Option<usize> {
     Some(match data_type {
         HCCL_DATA_TYPE_INT8

@@ -72,7 +72,7 @@ impl std::fmt::Debug for Arg {
     }
 }
 
-/// Converts an array of args. A null array has no args.
+/// Converts an array of `count` args from C to the recorder's args. A null array has no args.
 ///
 /// # Safety
 ///
@@ -94,7 +94,7 @@ pub(crate) unsafe fn args(first: *const Arg, count: usize) -> Args {
     args
 }
 
-/// Calls `add` with the key and value of each arg in an array. A null array has no args.
+/// Calls `add` with the key and the value of each arg in a C array of `count` args. A null array has no args.
 ///
 /// # Safety
 ///
@@ -111,7 +111,7 @@ pub(crate) unsafe fn each(first: *const Arg, count: usize, mut add: impl FnMut(&
     }
 }
 
-/// Calls `add` with the value of an arg.
+/// Calls `add` with the value of an arg from C, which its kind selects.
 ///
 /// # Safety
 ///
@@ -136,7 +136,8 @@ unsafe fn with_value(arg: &Arg, add: &mut dyn FnMut(&dyn Value)) {
     }
 }
 
-/// Calls `add` with the list at `first`, or with `null` if the pointer is null or the kind is unknown.
+/// Calls `add` with the value of an arg from C that is a list, whose elements are at `first`. The value is `null` if the pointer is null or the kind is
+/// unknown.
 ///
 /// # Safety
 ///

@@ -35,7 +35,7 @@ struct Key {
     json: &'static str,
 }
 
-/// Returns the cached site of a category and a name.
+/// Returns the recorder's site (its interned text) for this level, category and name, if it is cached.
 ///
 /// # Safety
 ///
@@ -54,7 +54,7 @@ pub(crate) unsafe fn site(
     (same && names.site.level() == level).then_some(names.site)
 }
 
-/// Caches the site of a category and a name, which are passed as C strings and as texts.
+/// Caches the recorder's site (its interned text) for this level, category and name. The last two are passed as C strings and as texts.
 #[cold]
 pub(crate) fn insert_site(
     level: Level,
@@ -81,7 +81,7 @@ pub(crate) fn insert_site(
     });
 }
 
-/// Returns the JSON text of a cached key.
+/// Returns the JSON text of an arg's key, including the colon, if it is cached.
 ///
 /// # Safety
 ///
@@ -93,7 +93,7 @@ pub(crate) unsafe fn key_json(key: *const c_char) -> Option<&'static str> {
     unsafe { is(cached.key, key) }.then_some(cached.json)
 }
 
-/// Returns the text of a key that is not cached, and caches the key if possible.
+/// Returns the text of an arg's key that is not cached, and caches the key if possible.
 ///
 /// # Safety
 ///
@@ -108,7 +108,7 @@ pub(crate) unsafe fn insert_key<'a>(key: *const c_char) -> Cow<'a, str> {
     name
 }
 
-/// Caches a key, which is passed as a C string and as its text.
+/// Caches an arg's key, which is passed as a C string and as its text.
 fn insert_key_text(key: *const c_char, text: &str) {
     if key.is_null() || text.len() > MAX_BYTES {
         return;
@@ -141,7 +141,7 @@ impl<T: 'static, const N: usize> Table<T, N> {
         unsafe { self.slot(hash).load(Ordering::Acquire).as_ref() }
     }
 
-    /// Stores the result of `make` if the slot is free and no other thread is inserting.
+    /// Stores the value that `make` creates in the slot for this hash, if the slot is free and no other thread is inserting.
     fn insert(&self, hash: usize, make: impl FnOnce() -> Option<T>) {
         if self.is_inserting.swap(true, Ordering::Acquire) {
             return; // a later call inserts it
@@ -166,7 +166,7 @@ fn hash(one: *const c_char, other: *const c_char, level: Level) -> usize {
     sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48
 }
 
-/// Returns true if `other` is this text.
+/// Returns true if `other` is a C string with the same text. Null is never the same.
 ///
 /// # Safety
 ///
@@ -177,7 +177,7 @@ unsafe fn is(text: &CStr, other: *const c_char) -> bool {
     !other.is_null() && unsafe { libc::strcmp(text.as_ptr(), other) } == 0
 }
 
-/// Returns a leaked copy of a text, or `None` if there is not enough memory.
+/// Copies a text to a C string that is never freed, or returns `None` if there is not enough memory.
 fn c_string(text: &str) -> Option<&'static CStr> {
     let mut copy: Vec<u8> = Vec::new();
     copy.try_reserve_exact(text.len() + 1).ok()?;

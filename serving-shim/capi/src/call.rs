@@ -29,7 +29,7 @@ fn errno_address() -> *mut libc::c_int {
     unsafe { libc::__errno_location() }
 }
 
-/// Runs `record` and returns its result, or `fallback` if it panics.
+/// Runs `record`, the body of an exported function, and returns its result, or `fallback` if it panics.
 #[inline(always)]
 pub(crate) fn guarded<R>(fallback: R, record: impl FnOnce() -> R) -> R {
     let _uncancelled = Uncancelled::begin();

@@ -47,7 +47,7 @@ pub unsafe extern "C" fn sa_profile_instant(
     });
 }
 
-/// Records the first instant of a thread or with a name, or one whose name cannot be cached.
+/// Records an instant whose name is not cached: the first one of a thread, the first one with a name, or one whose name cannot be cached.
 ///
 /// # Safety
 ///
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn sa_profile_flow_text(
     }
 }
 
-/// Records one event of a flow.
+/// Records an event of a flow arrow on the calling thread, if its level is recorded.
 ///
 /// # Safety
 ///

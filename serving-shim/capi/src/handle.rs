@@ -11,15 +11,15 @@ use crate::text;
 
 /// The id of a span or async span.
 pub(crate) trait Handle: Copy {
-    /// Calls `act` with the span and stops panics.
+    /// Calls `act` with the span. A panic in it does not reach the caller.
     fn guarded(self, act: impl FnOnce(Self));
     /// Returns true if the span was recorded when it began.
     fn is_recorded(self) -> bool;
-    /// Adds an argument.
+    /// Adds an arg to the span.
     fn arg(self, key: &str, value: impl Value);
-    /// Adds an argument whose key is JSON text.
+    /// Adds an arg to the span. Its key is already encoded as JSON text, with the colon.
     fn arg_with_encoded_key(self, key: &str, value: &impl Value);
-    /// Adds arguments.
+    /// Adds several args to the span.
     fn args(self, args: &Args);
     /// Ends the span.
     fn end(self);
@@ -60,7 +60,7 @@ macro_rules! handles {
 }
 handles!(SpanId, guarded_memory; AsyncSpanId, guarded;);
 
-/// Adds a value.
+/// Adds an arg to a span. Its key comes from C.
 ///
 /// # Safety
 ///
@@ -79,7 +79,7 @@ pub(crate) unsafe fn add(span: impl Handle, key: *const c_char, value: impl Valu
     }
 }
 
-/// Adds a string.
+/// Adds an arg to a span. Its value is a C string.
 ///
 /// # Safety
 ///
@@ -96,7 +96,7 @@ pub(crate) unsafe fn add_string(span: impl Handle, key: *const c_char, value: *c
     }
 }
 
-/// Adds a string of `length` bytes.
+/// Adds an arg to a span. Its value is a string of `length` bytes.
 ///
 /// # Safety
 ///
@@ -118,7 +118,7 @@ pub(crate) unsafe fn add_string_n(
     }
 }
 
-/// Adds the args of an array.
+/// Adds all args in a C array of `count` args to a span.
 ///
 /// # Safety
 ///
@@ -133,7 +133,7 @@ pub(crate) unsafe fn add_all(span: impl Handle, args: *const Arg, count: usize) 
     }
 }
 
-/// Ends a span.
+/// Ends a span or async span, if it was recorded when it began.
 #[inline]
 pub(crate) fn end(span: impl Handle) {
     if span.is_recorded() {

@@ -48,13 +48,14 @@ extern "C" fn count_fork() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Calls `act` with this thread's launches. Returns `None` if the thread is ending, or if the call comes from within `act`.
+/// Calls `act` with the open launches of the calling thread and returns its result. Returns `None` if the thread is ending, or if the call comes from within
+/// `act`.
 fn with_open<R>(act: impl FnOnce(&mut Vec<Open>) -> Option<R>) -> Option<R> {
     OPEN.try_with(|open| act(&mut *open.try_borrow_mut().ok()?))
         .ok()?
 }
 
-/// Stores a launch and returns its new number. If there is no room, the launch is dropped and so counted as failed.
+/// Stores an open launch for the calling thread and returns its new number. If there is no room, the launch is dropped and so counted as failed.
 fn store(timed: Timed) -> Option<u64> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     if !HOOKED.swap(true, Ordering::Relaxed) {
@@ -71,7 +72,7 @@ fn store(timed: Timed) -> Option<u64> {
     })
 }
 
-/// Returns the index of a launch of this thread and process.
+/// Returns the index of the open launch with this number, if it belongs to this thread and process.
 fn position(open: &[Open], id: u64) -> Option<usize> {
     let forks = FORKS.load(Ordering::Relaxed);
     open.iter()

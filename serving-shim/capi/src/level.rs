@@ -12,7 +12,7 @@ pub const SA_PROFILE_LEVEL_KERNEL: Level = 1;
 /// Everything else.
 pub const SA_PROFILE_LEVEL_VERBOSE: Level = 2;
 
-/// Returns the recorder's level, or `None` if the number is unknown.
+/// Converts a level from C to the recorder's level, or returns `None` if the number is unknown.
 const fn from_number(level: Level) -> Option<Recorded> {
     match level {
         SA_PROFILE_LEVEL_E2E => Some(Recorded::E2e),
@@ -22,7 +22,7 @@ const fn from_number(level: Level) -> Option<Recorded> {
     }
 }
 
-/// Returns the recorder's level if its events are recorded. Costs one load if they are not.
+/// Converts a level from C to the recorder's level, or returns `None` if its events are not recorded. Costs one load in that case.
 #[inline(always)]
 pub(crate) fn enabled(level: Level) -> Option<Recorded> {
     from_number(level).filter(|level| sa_recorder::__wants(*level))

@@ -53,7 +53,7 @@ pub unsafe extern "C" fn sa_profile_fragment(buffer: *mut c_char, size: usize) -
     unsafe { copy(path, buffer, size) }
 }
 
-/// Copies a text and a NUL byte, cut to `size` bytes in total. Returns the length of the text.
+/// Copies a text and a NUL byte to the caller's buffer, cut to `size` bytes in total. Returns the full length of the text in bytes.
 ///
 /// # Safety
 ///

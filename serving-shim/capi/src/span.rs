@@ -46,7 +46,7 @@ pub unsafe extern "C" fn sa_profile_span_begin(
     unsafe { begin_by_name(level, category, name, &Args::new()) }
 }
 
-/// Begins the first span of a thread or with a name, or one whose name cannot be cached.
+/// Begins a span whose name is not cached: the first one of a thread, the first one with a name, or one whose name cannot be cached.
 ///
 /// # Safety
 ///

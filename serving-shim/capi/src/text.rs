@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char};
 /// Replacement for a null name.
 const NULL: &str = "(null)";
 
-/// Returns the text at `string`, which ends with a NUL byte. Invalid UTF-8 is replaced with U+FFFD.
+/// Returns the text of the C string at `string`. Invalid UTF-8 is replaced with U+FFFD.
 ///
 /// # Safety
 ///
@@ -17,7 +17,7 @@ pub(crate) unsafe fn name<'a>(string: *const c_char) -> Cow<'a, str> {
     unsafe { optional(string) }.unwrap_or(Cow::Borrowed(NULL))
 }
 
-/// Returns the text at `string`, or `None` for a null pointer.
+/// Returns the text of the C string at `string`, or `None` for a null pointer.
 ///
 /// # Safety
 ///
@@ -31,7 +31,7 @@ pub(crate) unsafe fn optional<'a>(string: *const c_char) -> Option<Cow<'a, str>>
     Some(lossy(unsafe { CStr::from_ptr(string) }.to_bytes()))
 }
 
-/// Returns the text of `len` bytes at `bytes`, or `None` for a null pointer.
+/// Returns the text of the `len` bytes at `bytes`, which need no NUL byte, or `None` for a null pointer.
 ///
 /// # Safety
 ///
@@ -42,7 +42,7 @@ pub(crate) unsafe fn counted<'a>(bytes: *const c_char, len: usize) -> Option<Cow
     unsafe { array(bytes.cast::<u8>(), len) }.map(lossy)
 }
 
-/// Returns the `len` elements at `first`, or `None` for a null or misaligned pointer or an impossible length.
+/// Returns the `len` elements at `first` as a slice, or `None` for a null or misaligned pointer or an impossible length.
 ///
 /// # Safety
 ///

@@ -80,7 +80,7 @@ fn recorded_shim() -> Option<&'static Shim> {
     recorded.filter(|_| !is_forked()).or_else(existing_shim)
 }
 
-/// Called by an interposer before a stream is captured into a graph. No event may be put into a stream during a capture.
+/// Stops putting events into streams, because a stream is about to be captured into a graph. An interposer calls this before the capture.
 pub fn capture_begin(stream: *mut c_void) {
     if let Some(shim) = recorded_shim() {
         shim.hooked.store(true, Ordering::Relaxed);
@@ -92,7 +92,7 @@ pub fn capture_begin(stream: *mut c_void) {
     }
 }
 
-/// Called by an interposer after the capture of a stream has ended. `graph` is the captured graph, or null if the capture failed.
+/// Allows events in streams again after the capture of a stream. `graph` is the captured graph, or null if the capture failed. An interposer calls this.
 pub fn capture_end(stream: *mut c_void, graph: *mut c_void) {
     if let Some(shim) = existing_shim()
         && let Some(known_as) = shim.timing.gate.open(Stream(stream as usize))
@@ -104,7 +104,7 @@ pub fn capture_end(stream: *mut c_void, graph: *mut c_void) {
     }
 }
 
-/// Called by an interposer before launches into a stream update a captured graph.
+/// Records that launches into a stream are about to update a captured graph. An interposer calls this before the update.
 pub fn update_begin(stream: *mut c_void) {
     if let Some(shim) = recorded_shim() {
         let (gate, context) = (&shim.timing.gate, own_context(shim));
@@ -112,14 +112,14 @@ pub fn update_begin(stream: *mut c_void) {
     }
 }
 
-/// Called by an interposer after the update of a captured graph through this stream has ended, or did not begin.
+/// Records that the update of a captured graph through this stream has ended, or did not begin. An interposer calls this.
 pub fn update_end(stream: *mut c_void) {
     if let Some(shim) = existing_shim() {
         shim.timing.gate.end_update(Stream(stream as usize));
     }
 }
 
-/// Called by an interposer before a captured graph is destroyed.
+/// Forgets the kernels of a captured graph. An interposer calls this before the graph is destroyed.
 pub fn graph_destroyed(graph: *mut c_void) {
     if let Some(shim) = existing_shim() {
         shim.graphs.forget(Graph(graph as usize));

@@ -123,7 +123,8 @@ impl Mspti {
         self.is_running.load(Ordering::Acquire)
     }
 
-    /// Releases MSPTI, because another profiler starts or nothing is recorded any more, unless it is wanted again. Reads the records until now.
+    /// Reads MSPTI's records until now and ends our subscription, because another profiler starts or nothing is recorded any more. Does nothing if MSPTI is
+    /// wanted again.
     pub(crate) fn stop(&self, runtime: &Runtime) {
         if self.at_exit.is_none() {
             return;

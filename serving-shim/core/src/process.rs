@@ -123,7 +123,7 @@ extern "C" fn finalizes(_: *mut c_void) -> aclError {
     0
 }
 
-/// Called by the runtime after it has created a stream, which may have the handle of an earlier stream.
+/// Forgets the graph updates of an earlier stream with the same handle. The runtime calls this after it has created a stream.
 fn stream_created(stream: *mut c_void) {
     stream_cache::invalidate();
     if let Some(shim) = existing_shim() {
@@ -131,7 +131,7 @@ fn stream_created(stream: *mut c_void) {
     }
 }
 
-/// Called before a stream is destroyed. Drops its open launches.
+/// Drops the open launches of a stream, and its capture and graph updates. The runtime or an interposer calls this before the stream is destroyed.
 pub fn stream_destroyed(stream: *mut c_void) {
     stream_cache::invalidate();
     if let Some(shim) = existing_shim() {
@@ -143,7 +143,7 @@ pub fn stream_destroyed(stream: *mut c_void) {
     }
 }
 
-/// Called by an interposer before a context is destroyed with its streams. Drops their open launches.
+/// Drops the open launches in the streams of a context. An interposer calls this before the context is destroyed with its streams.
 pub fn before_context_destroyed(context: *mut c_void) {
     stream_cache::invalidate();
     if let Some(shim) = existing_shim() {
@@ -153,7 +153,7 @@ pub fn before_context_destroyed(context: *mut c_void) {
     }
 }
 
-/// Called by an interposer after a context was destroyed. Its captures and graph updates have ended.
+/// Forgets the captures and graph updates in the streams of a context. An interposer calls this after the context was destroyed.
 pub fn context_destroyed(context: *mut c_void) {
     if let Some(shim) = existing_shim() {
         let context = Context(context as usize);
@@ -161,7 +161,8 @@ pub fn context_destroyed(context: *mut c_void) {
     }
 }
 
-/// Called before the device `user` is reset. Removes our events and streams from it.
+/// Removes our events and streams from the device to which the program gives the number `user`. The runtime or an interposer calls this before the device is
+/// reset.
 pub fn before_reset(user: i32) {
     stream_cache::invalidate();
     if let Some(shim) = existing_shim()
@@ -176,7 +177,7 @@ pub fn before_reset(user: i32) {
     }
 }
 
-/// Called before the runtime is shut down. Removes our events and streams from all devices.
+/// Removes our events and streams from all devices. The runtime or an interposer calls this before the runtime is shut down.
 pub fn before_finalize() {
     stream_cache::invalidate();
     if let Some(shim) = existing_shim() {
@@ -191,7 +192,7 @@ pub(crate) fn own_context(shim: &Shim) -> Option<Context> {
     thread::unnoticed(runtime, || runtime.context().ok())
 }
 
-/// Called by an interposer after another profiler was started. While it is running, no events of ours are put into streams.
+/// Pauses our timing, because another profiler (`name`) was started. While it is running, no events of ours are put into streams. An interposer calls this.
 pub fn profiler_started(name: &str) {
     if gate::profiler_started()
         && let Some(shim) = existing_shim()
@@ -201,7 +202,7 @@ pub fn profiler_started(name: &str) {
     }
 }
 
-/// Called by an interposer after another profiler was stopped. With the last one, our own timing resumes.
+/// Resumes our timing if no other profiler is running any more. An interposer calls this after the profiler `name` was stopped.
 pub fn profiler_stopped(name: &str) {
     if gate::profiler_stopped()
         && let Some(shim) = existing_shim()

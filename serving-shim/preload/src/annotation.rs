@@ -19,7 +19,7 @@ const CATEGORY: &str = "mstx";
 
 static RANGES: Ranges = Ranges::new();
 
-/// Handles `mstxMarkA` and `mstxDomainMarkA`.
+/// Forwards a call of `mstxMarkA` or `mstxDomainMarkA` to the vendor's library, and records an instant.
 pub(crate) fn mark(
     real: Option<impl FnOnce()>,
     domain: Option<*mut c_void>,
@@ -38,7 +38,8 @@ pub(crate) fn mark(
     }
 }
 
-/// Handles `mstxRangeStartA` and `mstxDomainRangeStartA`. Returns the vendor's id of the range, or one of our own if the vendor returned none.
+/// Forwards a call of `mstxRangeStartA` or `mstxDomainRangeStartA` to the vendor's library, and begins an async span. Returns the vendor's id of the range, or
+/// one of our own if the vendor returned none.
 pub(crate) fn range_start(
     real: Option<impl FnOnce() -> u64>,
     domain: Option<*mut c_void>,
@@ -58,7 +59,7 @@ pub(crate) fn range_start(
     unnoticed(begin).unwrap_or(vendor_id)
 }
 
-/// Handles `mstxRangeEnd` and `mstxDomainRangeEnd`.
+/// Forwards a call of `mstxRangeEnd` or `mstxDomainRangeEnd` to the vendor's library, and ends the async span of the range `id`.
 pub(crate) fn range_end(real: Option<impl FnOnce()>, id: u64) {
     if let Some(real) = real.filter(|_| !ranges::is_our_own(id)) {
         real();
@@ -71,7 +72,7 @@ pub(crate) fn range_end(real: Option<impl FnOnce()>, id: u64) {
     }
 }
 
-/// Returns true if annotations are recorded.
+/// Returns true if the program's mstx annotations (ranges and marks) are recorded.
 fn is_recorded() -> bool {
     let is_on = || real::is_first_copy() && Recorder::get().includes(Level::E2e);
     sa_recorder::__wants(Level::E2e) && thread::is_whole() && unnoticed(is_on) == Some(true)

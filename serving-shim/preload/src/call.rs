@@ -36,19 +36,21 @@ impl<T> Drop for OpenRecord<T> {
     }
 }
 
-/// Returns true if the call whose frame is at this address must be recorded. The first call starts the recorder, which the host must not notice.
+/// Returns true if an intercepted call must be recorded. `frame` is the address of its stack frame. The first call starts the recorder, which the host must
+/// not notice.
 fn is_recorded(frame: usize) -> bool {
     thread::is_outermost(frame)
         && unnoticed(|| real::is_first_copy() && observe::active()) == Some(true)
 }
 
-/// Returns true if changes to a stream, graph or device must be observed. This is also done while nothing is recorded: our knowledge of them must stay
-/// correct for the time when recording is switched on, and for launches that are resolved after a failure of ours.
+/// Returns true if intercepted calls that change a stream, graph or device must be observed. This is also done while nothing is recorded: our knowledge of
+/// them must stay correct for the time when recording is switched on, and for launches that are resolved after a failure of ours.
 fn is_observed() -> bool {
     thread::is_outside() && unnoticed(real::is_first_copy) == Some(true)
 }
 
-/// Calls a function that submits work to a device, and records the launch. Callers often repeat a refused call: it counts as failed, and its span has the error.
+/// Calls the vendor's function that submits work to a device, and records the launch. Returns the function's result. Callers often repeat a refused call: it
+/// counts as failed, and its span has the error.
 #[inline(always)]
 pub(crate) fn launch<'a>(
     call: Call<impl FnOnce() -> i32>,
@@ -62,14 +64,15 @@ pub(crate) fn launch<'a>(
     record(call, open, |launch, result| launch.end(result))
 }
 
-/// Calls a function in which the host waits for a device, and records a span on the calling thread.
+/// Calls the vendor's function in which the host waits for a device, and records a span on the calling thread. Returns the function's result.
 #[inline(always)]
 pub(crate) fn wait(call: Call<impl FnOnce() -> i32>, what: impl FnOnce() -> Wait) -> i32 {
     let open = |api| Some(observe::wait(api, &what()));
     record(call, open, observe::end_wait)
 }
 
-/// Makes a call. If it is recorded, `open` gets the function's name before the call, and `end` gets the record from `open` and the result after it.
+/// Calls the vendor's function and returns its result. If the call is recorded, `open` gets the function's name before it, and `end` gets the record from
+/// `open` and the result after it.
 #[inline(always)]
 fn record<T>(
     call: Call<impl FnOnce() -> i32>,
@@ -83,7 +86,8 @@ fn record<T>(
     }
 }
 
-/// Makes a call that may be recorded. A separate function, so that a call while recording is off takes one load and a jump.
+/// Calls the vendor's function, between `open` and `end` if the call must be recorded. A separate function, so that a call while recording is off takes one
+/// load and a jump.
 #[inline(never)]
 fn recorded<T>(
     frame: usize,
@@ -101,13 +105,13 @@ fn recorded<T>(
     result
 }
 
-/// Makes a call, and runs `observe` before it.
+/// Calls the vendor's function and returns its result. Runs `observe` before the call.
 #[inline(always)]
 pub(crate) fn observe_before(call: Call<impl FnOnce() -> i32>, observe: impl FnOnce()) -> i32 {
     observe_around(call, || (observe, |_| ()))
 }
 
-/// Makes a call, and runs `observe` after it if it succeeded.
+/// Calls the vendor's function and returns its result. Runs `observe` after the call if it succeeded.
 #[inline(always)]
 pub(crate) fn observe_after(call: Call<impl FnOnce() -> i32>, observe: impl FnOnce()) -> i32 {
     let Some(real) = call.real else {
@@ -120,7 +124,7 @@ pub(crate) fn observe_after(call: Call<impl FnOnce() -> i32>, observe: impl FnOn
     result
 }
 
-/// Makes a call, and runs the two functions that `observers` returns: one before the call, and one after it with the result.
+/// Calls the vendor's function and returns its result. Runs the two functions that `observers` returns: one before the call, and one after it with the result.
 #[inline(always)]
 pub(crate) fn observe_around<B, A>(
     call: Call<impl FnOnce() -> i32>,
@@ -143,7 +147,7 @@ where
     result
 }
 
-/// Makes a call whose result `correct` changes to the result without us.
+/// Calls the vendor's function. `correct` changes its result to the one that the host would get without our own calls.
 #[inline(always)]
 pub(crate) fn correct_result(
     call: Call<impl FnOnce() -> i32>,
@@ -159,7 +163,8 @@ pub(crate) fn correct_result(
     unnoticed(|| correct(result)).unwrap_or(result)
 }
 
-/// Makes a call. If it succeeds, `correct` changes the values that it wrote to the values without us.
+/// Calls the vendor's function and returns its result. If it succeeds, `correct` changes the values that it wrote to those that the host would get without our
+/// own calls.
 #[inline(always)]
 pub(crate) fn correct_output(call: Call<impl FnOnce() -> i32>, correct: impl FnOnce()) -> i32 {
     correct_result(call, |result| {

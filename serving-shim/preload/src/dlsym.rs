@@ -81,8 +81,8 @@ struct Answer {
     function: *mut c_void,
 }
 
-/// Returns our wrapper if the handle leads to the function that the wrapper calls, or null if the real `dlsym` would find a wrapper without a real function.
-/// Also makes sure that `REAL_DLSYM` is set, because the caller jumps there.
+/// Answers a call of `dlsym` for the host. Returns our wrapper if the handle leads to the function that the wrapper calls, or null if the real `dlsym` would
+/// find a wrapper without a real function. Otherwise the real `dlsym` must answer. Also makes sure that `REAL_DLSYM` is set, because the caller jumps there.
 extern "C" fn answer(handle: *mut c_void, name: *const c_char) -> Answer {
     let real = real_dlsym();
     let function = if name.is_null() || handle == libc::RTLD_NEXT || !may_be_wrapped(name) {
@@ -100,7 +100,7 @@ extern "C" fn answer(handle: *mut c_void, name: *const c_char) -> Answer {
     }
 }
 
-/// Returns false quickly for names that are certainly not wrapped.
+/// Returns false, quickly, for a function's name that is certainly not wrapped, because it does not begin like a vendor function's.
 fn may_be_wrapped(name: *const c_char) -> bool {
     // SAFETY: the caller's C string.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes();
@@ -108,7 +108,7 @@ fn may_be_wrapped(name: *const c_char) -> bool {
 }
 
 /// Returns the wrapper of the function that a library defines under this name. If another library defines the name, the wrapper does not call that function,
-/// so the caller must get the function itself.
+/// so the caller must get the function itself, and the result is `None`.
 fn function(real: Dlsym, handle: *mut c_void, name: *const c_char) -> Option<*mut c_void> {
     // SAFETY: the caller's C string.
     let hook = hook_of(unsafe { CStr::from_ptr(name) })?;

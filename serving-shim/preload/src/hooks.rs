@@ -15,8 +15,8 @@ use crate::{annotation, call, names, observe, task, traffic};
 /// Name of the vendor's profiler in the trace.
 const PROFILER: &str = "aclprof";
 
-/// Returns true if the capture continues after `aclmdlRICaptureEnd` returned this result. A failure usually ends the capture as well, except if the call did
-/// not concern it: 107029 means that the stream is not being captured, 107038 that another thread is capturing.
+/// Returns true if a stream is still being captured after `aclmdlRICaptureEnd` returned this result. A failure usually ends the capture as well, except if the
+/// call did not concern it: 107029 means that the stream is not being captured, 107038 that another thread is capturing.
 fn capture_continues(result: aclError) -> bool {
     use ascend_sys::codes;
     matches!(
@@ -25,8 +25,8 @@ fn capture_continues(result: aclError) -> bool {
     )
 }
 
-/// Returns true if the update continues after `aclmdlRICaptureTaskUpdateEnd` returned this result. A failure, for example because not all kernels were
-/// launched, ends the update, except if the call was refused at once because of its stream (107000, 107003, 107017, 107027) or thread (107002).
+/// Returns true if a captured graph is still being updated after `aclmdlRICaptureTaskUpdateEnd` returned this result. A failure, for example because not all
+/// kernels were launched, ends the update, except if the call was refused at once because of its stream (107000, 107003, 107017, 107027) or thread (107002).
 fn update_continues(result: aclError) -> bool {
     use ascend_sys::codes::*;
     matches!(
@@ -307,7 +307,7 @@ tables! {
     for_each_mstx: MSTX mstx Some("annotations");
 }
 
-/// Returns the wrapper of a function.
+/// Returns the wrapper of the vendor function with this name, if there is one.
 pub(crate) fn hook_of(name: &CStr) -> Option<&'static Hook> {
     let mut hooks = LISTS.iter().flat_map(|(_, list)| *list).flatten();
     hooks.find(|hook| hook.symbol.is_called(name))

@@ -18,19 +18,20 @@ impl KernelName {
         shown_bytes: 0,
     };
 
-    /// Creates a name from the text under which the kernel is registered.
+    /// Creates a kernel's name from the text under which the kernel is registered.
     pub(crate) fn new(raw: String) -> KernelName {
         let shown_bytes = shown(&raw).len();
         KernelName { raw, shown_bytes }
     }
 
-    /// Returns the name without the hash of the compiled binary and everything after it.
+    /// Returns the kernel's name without the hash of the compiled binary and everything after it.
     pub(crate) fn shown(&self) -> &str {
         self.raw.get(..self.shown_bytes).unwrap_or(&self.raw)
     }
 }
 
-/// Returns the part of a name before its hash: `MatMulV2` for `MatMulV2_8f9d…_1_mix_aic`. A name that begins with a hash is returned unchanged.
+/// Returns the part of a kernel's registered name before its hash: `MatMulV2` for `MatMulV2_8f9d…_1_mix_aic`. A name that begins with a hash is returned
+/// unchanged.
 pub(crate) fn shown(raw: &str) -> &str {
     let mut at = 0usize;
     for part in raw.split('_') {

@@ -36,7 +36,7 @@ pub(crate) enum Name<'a> {
     Unknown,
 }
 
-/// Returns the name of the kernel with this handle.
+/// Returns the name of the kernel that has this handle in ACL. Asks the runtime if the name is not known yet.
 pub(crate) fn by_handle(func: aclrtFuncHandle) -> Name<'static> {
     match HANDLES.get(func.addr()) {
         Some(Entry::Named(name)) => Name::Kernel(name),
@@ -46,17 +46,17 @@ pub(crate) fn by_handle(func: aclrtFuncHandle) -> Name<'static> {
     }
 }
 
-/// Returns the name of the kernel with this handle of the rt level. ACL may not know such a handle, so only learned names count.
+/// Returns the name of the kernel that has this handle at the rt level. ACL may not know such a handle, so only learned names count.
 pub(crate) fn by_rt_handle(func: *mut c_void) -> Name<'static> {
     from_entry(HANDLES.get(func.addr()))
 }
 
-/// Returns the name of the kernels in the binary with this handle.
+/// Returns the common name of the kernels in the registered binary with this handle, if it was learned.
 pub(crate) fn by_binary(handle: *mut c_void) -> Name<'static> {
     from_entry(BINARIES.get(handle.addr()))
 }
 
-/// Returns the name of the kernel with this stub.
+/// Returns the name of the kernel that was registered with this stub (an address in the program), if it was learned.
 pub(crate) fn by_stub(stub: *const c_void) -> Name<'static> {
     from_entry(STUBS.get(stub.addr()))
 }
@@ -68,7 +68,7 @@ fn from_entry(entry: Option<Entry>) -> Name<'static> {
     }
 }
 
-/// Returns the name that the host passes with the call, or `Unknown` if it is null or empty.
+/// Returns the name that the host passes with a call as a C string, or `Unknown` if it is null or empty.
 pub(crate) fn from_text<'a>(text: *const c_char) -> Name<'a> {
     if text.is_null() {
         return Name::Unknown;
@@ -89,7 +89,7 @@ struct AicpuNames {
     op: *const c_char,
 }
 
-/// Returns the name in the record of a launch on the AI CPU: the operator's, or the kernel's if the operator has none.
+/// Returns the name in the host's description of a launch on the AI CPU: the operator's, or the kernel's if the operator has none.
 pub(crate) fn from_aicpu<'a>(names: *const c_void) -> Name<'a> {
     // SAFETY: the host passes the record to the real function, which reads it.
     let Some(names) = (unsafe { names.cast::<AicpuNames>().as_ref() }) else {
@@ -101,7 +101,7 @@ pub(crate) fn from_aicpu<'a>(names: *const c_void) -> Name<'a> {
     }
 }
 
-/// Stores the name of the kernel whose handle was written to `func`.
+/// Stores the name of a kernel, after the runtime has written the kernel's handle to `func`.
 pub(crate) fn learn_handle(func: *const aclrtFuncHandle, name: *const c_char) {
     if let (Some(func), Name::Text(name)) = (handle_at(func), from_text(name))
         && observe::is_configured()
@@ -110,14 +110,15 @@ pub(crate) fn learn_handle(func: *const aclrtFuncHandle, name: *const c_char) {
     }
 }
 
-/// Forgets the name of the handle that was written to `func`, because the runtime may have used it for another kernel before.
+/// Forgets the name of the kernel whose handle the runtime has written to `func`, because the same handle may have belonged to another kernel before.
 pub(crate) fn forget_handle(func: *const aclrtFuncHandle) {
     if let Some(func) = handle_at(func) {
         HANDLES.forget(func.addr());
     }
 }
 
-/// Stores the name of the kernels in a binary whose handle was written to `handle`. Another binary may have had this handle before.
+/// Stores the common name of the kernels in a binary, after the runtime has written the binary's handle to `handle`. Another binary may have had this handle
+/// before.
 pub(crate) fn learn_binary(binary: *const rtDevBinary_t, handle: *const *mut c_void) {
     let Some(handle) = handle_at(handle).filter(|_| observe::is_configured()) else {
         return;
@@ -132,7 +133,7 @@ pub(crate) fn learn_binary(binary: *const rtDevBinary_t, handle: *const *mut c_v
     }
 }
 
-/// Stores the name of the kernel of a stub.
+/// Stores the name of the kernel that is registered with this stub (an address in the program).
 pub(crate) fn learn_stub(stub: *const c_void, name: *const c_char) {
     if let Name::Text(name) = from_text(name)
         && observe::is_configured()
@@ -141,7 +142,7 @@ pub(crate) fn learn_stub(stub: *const c_void, name: *const c_char) {
     }
 }
 
-/// Returns the handle that a successful call wrote, or null after a failed one.
+/// Returns the handle that a call of the runtime wrote to `output`, or null if the call failed.
 pub(crate) fn written_handle(output: *const *mut c_void, result: aclError) -> *mut c_void {
     let handle = if result == 0 { handle_at(output) } else { None };
     handle.unwrap_or(std::ptr::null_mut())
@@ -152,7 +153,7 @@ fn handle_at(output: *const *mut c_void) -> Option<*mut c_void> {
     unsafe { output.as_ref() }.copied()
 }
 
-/// Asks the runtime for a name and stores the answer. "Invalid handle" is not stored, because callers repeat such a launch.
+/// Asks the runtime for the name of a kernel, by its handle, and stores the answer. "Invalid handle" is not stored, because callers repeat such a launch.
 fn ask_runtime(func: aclrtFuncHandle) -> Name<'static> {
     static REAL: Symbol = Symbol::new("aclrtGetFunctionName\0", &ACL);
     let Some(real) = REAL.get() else {

@@ -16,18 +16,18 @@ pub(crate) use serving_shim::{Kind, Launch};
 use crate::kernel_name::KernelName;
 use crate::names::Name;
 
-/// Returns true if launches may be recorded. Costs one load, and is true until the recorder has checked.
+/// Returns true if launches may be recorded. Costs one load, and is true until the recorder has read its configuration.
 #[inline(always)]
 pub(crate) fn may_be_active() -> bool {
     sa_recorder::__wants(Level::Kernel)
 }
 
-/// Returns true if this process records, now or when recording is switched on.
+/// Returns true if this process records, either now or once recording is switched on.
 pub(crate) fn is_configured() -> bool {
     Recorder::get().run().is_some()
 }
 
-/// Describes work by its kind and stream, without grid and bytes.
+/// Describes an intercepted launch by its kind and stream, without grid and bytes.
 pub(crate) const fn intercepted(kind: Kind, stream: *mut c_void) -> InterceptedLaunch {
     InterceptedLaunch {
         kind,
@@ -37,12 +37,13 @@ pub(crate) const fn intercepted(kind: Kind, stream: *mut c_void) -> InterceptedL
     }
 }
 
-/// Returns the kind of a replay of a captured graph.
+/// Returns the launch kind for the replay of a captured graph.
 pub(crate) fn replay(graph: *mut c_void) -> Kind {
     Kind::Graph(Graph(graph.addr()))
 }
 
-/// Begins a launch by the function `api`, whose name is used for work without a name. `name` is called only if the launch is recorded.
+/// Begins to record a launch by the vendor's function `api`, whose name is used for work without a name. `name` is called only if the launch is recorded.
+/// Returns `None` if it is not.
 pub(crate) fn launch<'a>(
     api: &'static str,
     intercepted: &InterceptedLaunch,
@@ -82,7 +83,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// Creates a wait with only a category.
+    /// Creates the description of a call in which the host waits, with only a category.
     pub(crate) const fn new(category: &'static str) -> Wait {
         Wait {
             category,
@@ -93,7 +94,7 @@ impl Wait {
     }
 }
 
-/// Begins the span of a wait in the function `api`.
+/// Begins the span of a call in which the host waits. `api` is the name of the vendor's function.
 pub(crate) fn wait(api: &'static str, wait: &Wait) -> SpanGuard {
     let mut span = Recorder::get().span(Level::Kernel, wait.category, api);
     if let Some(stream) = wait.stream {
@@ -108,7 +109,7 @@ pub(crate) fn wait(api: &'static str, wait: &Wait) -> SpanGuard {
     span
 }
 
-/// Ends the span of a wait, with the error if the call failed.
+/// Ends the span of a call in which the host waited. If the call failed, adds its result as the error.
 pub(crate) fn end_wait(mut span: SpanGuard, result: i32) {
     if result != 0 {
         span.arg("error", result);

@@ -98,7 +98,7 @@ pub(crate) struct Symbol {
 }
 
 impl Symbol {
-    /// Creates the symbol for the function `name`, which must end with a NUL.
+    /// Creates the symbol for the vendor function `name`, which must end with a NUL. The function is looked up later.
     pub(crate) const fn new(name: &'static str, family: &'static Family) -> Symbol {
         let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) else {
             panic!("a name ends with a null byte");
@@ -112,12 +112,13 @@ impl Symbol {
         }
     }
 
-    /// Returns true if this is the function's name.
+    /// Returns true if `name` is the name of this vendor function.
     pub(crate) fn is_called(&self, name: &CStr) -> bool {
         self.name == name
     }
 
-    /// Returns true if the wrapper calls `found`, which a program looked up by a handle. Loads nothing, and binds the wrapper only to a function of the vendor.
+    /// Returns true if our wrapper calls the function `found`, which a program looked up by a library's handle. Loads nothing, and binds the wrapper only to a
+    /// function of the vendor.
     pub(crate) fn calls(&self, found: NonNull<c_void>) -> bool {
         if let Some(real) = NonNull::new(self.real.load(Ordering::Acquire)) {
             return real == found;
@@ -136,7 +137,7 @@ impl Symbol {
         is_vendors
     }
 
-    /// Returns true if the wrapper needs a function that no loaded library has. Loads nothing, keeps nothing loaded, and does not bind the wrapper.
+    /// Returns true if our wrapper needs a function that no loaded library has. Loads nothing, keeps nothing loaded, and does not bind the wrapper.
     pub(crate) fn is_nowhere(&self) -> bool {
         let is_bound = !self.real.load(Ordering::Acquire).is_null();
         if is_bound || self.family.missing == NOT_NEEDED {
@@ -154,7 +155,7 @@ impl Symbol {
         is_nowhere
     }
 
-    /// Returns the address of the function if some library has it.
+    /// Returns the address of the vendor's function, which the first call looks up, or `None` if no library has it.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<NonNull<c_void>> {
         match NonNull::new(self.real.load(Ordering::Acquire)) {
@@ -202,7 +203,7 @@ fn find(name: &CStr, family: &Family) -> Option<NonNull<c_void>> {
         .or_else(newly_loaded)
 }
 
-/// Returns true if `find` would find the function in a loaded library.
+/// Returns true if `find` would find the function `name` in a library that is already loaded.
 fn is_loaded(name: &CStr, family: &Family) -> bool {
     symbol(libc::RTLD_NEXT, name).is_some_and(|found| !objects::is_of_a_copy(found))
         || family
@@ -212,7 +213,8 @@ fn is_loaded(name: &CStr, family: &Family) -> bool {
         || objects::is_anywhere(name)
 }
 
-/// Loads a library that is not loaded yet, as the host's own call would have done. It stays loaded even if it lacks this function, because the host may call its other functions.
+/// Loads a vendor library that is not loaded yet, as the host's own call would have done, and looks up the function `name` in it. The library stays loaded
+/// even if it lacks this function, because the host may call its other functions.
 fn load(library: &Library, name: &CStr) -> Option<NonNull<c_void>> {
     match open(library.soname, 0) {
         Some(opened) => symbol(opened.as_ptr(), name),
@@ -223,13 +225,13 @@ fn load(library: &Library, name: &CStr) -> Option<NonNull<c_void>> {
     }
 }
 
-/// Opens a library. With `RTLD_NOLOAD` in `flags` it must already be loaded.
+/// Opens a library by its name, and returns its handle. With `RTLD_NOLOAD` in `flags` it must already be loaded.
 fn open(library: &CStr, flags: c_int) -> Option<NonNull<c_void>> {
     // SAFETY: a C string. Without RTLD_NOLOAD this runs the library's constructors, as the host's own use would.
     NonNull::new(unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | flags) })
 }
 
-/// Returns the definition of a name in a library or its dependencies. If there is one, the library stays loaded.
+/// Opens a library and returns the address that it or its dependencies define for `name`. If there is one, the library stays loaded.
 fn defined_in(library: &CStr, flags: c_int, name: &CStr) -> Option<NonNull<c_void>> {
     let library = open(library, flags)?;
     let found = symbol(library.as_ptr(), name);
@@ -240,7 +242,7 @@ fn defined_in(library: &CStr, flags: c_int, name: &CStr) -> Option<NonNull<c_voi
     found
 }
 
-/// Returns the definition of a name in a loaded library, without keeping that library loaded.
+/// Returns the address that a loaded library defines for `name`, without keeping that library loaded.
 fn find_in_loaded(library: &CStr, name: &CStr) -> Option<NonNull<c_void>> {
     let library = open(library, libc::RTLD_NOLOAD)?;
     let found = symbol(library.as_ptr(), name);
@@ -249,7 +251,7 @@ fn find_in_loaded(library: &CStr, name: &CStr) -> Option<NonNull<c_void>> {
     found
 }
 
-/// Returns true if a handle searches the global scope, like the handle of the program itself.
+/// Returns true if a search with this handle of `dlsym` covers the global scope, like a search with the handle of the program itself.
 pub(crate) fn is_global(handle: *mut c_void) -> bool {
     if handle == libc::RTLD_DEFAULT {
         return true;
@@ -263,14 +265,14 @@ pub(crate) fn is_global(handle: *mut c_void) -> bool {
     handle == program
 }
 
-/// Returns the definition of a name outside this library.
+/// Looks up `name` with the real `dlsym` in an open library, or with `RTLD_NEXT`. Returns `None` if it is not found, or if it is found in this library.
 fn symbol(library: *mut c_void, name: &CStr) -> Option<NonNull<c_void>> {
     // SAFETY: an open library or RTLD_NEXT, and a C string.
     let found = unsafe { real_dlsym()(library, name.as_ptr()) };
     NonNull::new(found).filter(|found| !objects::is_ours(*found))
 }
 
-/// Looks a function of the loaded runtime up with `dlsym`. The runtime stays open. Returns `None` if no runtime is loaded.
+/// Looks up a function of the loaded vendor runtime with the given `dlsym`. The runtime stays open. Returns `None` if no runtime is loaded.
 pub(crate) fn find_in_runtime(name: &CStr, dlsym: Dlsym) -> Option<*mut c_void> {
     let mut libraries = ACL.libraries.iter();
     let library = libraries.find_map(|library| open(library.soname, libc::RTLD_NOLOAD));
@@ -280,7 +282,7 @@ pub(crate) fn find_in_runtime(name: &CStr, dlsym: Dlsym) -> Option<*mut c_void> 
     found
 }
 
-/// Clears the message that a failed search left, because no search of the host has failed.
+/// Clears the message of `dlerror` that a failed search of ours left, because no search of the host has failed.
 fn clear_dl_error() {
     // SAFETY: reads and clears the thread's own message.
     unsafe { libc::dlerror() };

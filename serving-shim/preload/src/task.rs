@@ -3,7 +3,7 @@
 use serving_shim::hooks::{last_task, last_task_id};
 use serving_shim::runtime::Task;
 
-/// Corrects the task and stream that `rtGetTaskIdAndStreamID` has written.
+/// Corrects the task and stream ids that `rtGetTaskIdAndStreamID` has written, to the ones that the host would get without our events.
 pub(crate) fn correct(id: *mut u32, stream: *mut u32) {
     // SAFETY: the host's own argument, which the real function has just written to.
     let real_id = unsafe { id.read() };
@@ -22,7 +22,7 @@ pub(crate) fn correct(id: *mut u32, stream: *mut u32) {
     }
 }
 
-/// Corrects the task that `aclrtGetThreadLastTaskId` has written.
+/// Corrects the task id that `aclrtGetThreadLastTaskId` has written, to the one that the host would get without our events.
 pub(crate) fn correct_id(id: *mut u32) {
     // SAFETY: the host's own argument, which the real function has just written to.
     let real = unsafe { id.read() };

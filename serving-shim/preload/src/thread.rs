@@ -18,13 +18,13 @@ thread_local! {
 /// True after a panic in our code. Its state may be inconsistent, so recording has ended.
 static BROKEN: AtomicBool = AtomicBool::new(false);
 
-/// Returns true if the call comes from the host or one of its libraries, not from our own code.
+/// Returns true if an intercepted call comes from the host or one of its libraries, not from our own code.
 #[inline(always)]
 pub(crate) fn is_outside() -> bool {
     !OURS.get()
 }
 
-/// Returns true if the call whose frame is at this address is not inside a recorded call, and our code has not failed.
+/// Returns true if an intercepted call is not inside a recorded call, and our code has not failed. `frame` is the address of the call's stack frame.
 ///
 /// A program may leave a call by `siglongjmp`, and then its end is not seen. Calls inside a call are recognised by their frames, which are below it on the stack.
 #[inline(always)]
@@ -34,14 +34,14 @@ pub(crate) fn is_outermost(frame: usize) -> bool {
     (outermost == 0 || frame > outermost.saturating_add(NEAR_BYTES)) && is_whole()
 }
 
-/// Returns an address in the frame of the caller.
+/// Returns an address in the stack frame of the caller.
 #[inline(always)]
 pub(crate) fn frame() -> usize {
     let here = 0u8;
     (&raw const here).addr()
 }
 
-/// Returns true if the call comes from outside and our code has not failed.
+/// Returns true if an intercepted call comes from outside our own code, and our code has not failed.
 #[inline(always)]
 pub(crate) fn is_whole() -> bool {
     is_outside() && !BROKEN.load(Ordering::Relaxed)
@@ -52,7 +52,7 @@ pub(crate) fn is_whole() -> bool {
 pub(crate) struct Inside(());
 
 impl Inside {
-    /// Enters the outermost call. Not inlined, so that its frame is just below the caller's.
+    /// Marks all further calls on this thread as parts of the current recorded call. Not inlined, so that its frame is just below the caller's.
     #[inline(never)]
     pub(crate) fn new() -> Inside {
         OUTERMOST.set(frame());
@@ -71,7 +71,7 @@ impl Drop for Inside {
 pub(crate) struct Errno(c_int);
 
 impl Errno {
-    /// Stores the thread's `errno`.
+    /// Stores the thread's `errno`, which is restored when the guard is dropped.
     pub(crate) fn keep() -> Errno {
         // SAFETY: this thread's errno is always there to read.
         Errno(unsafe { *errno() })
@@ -90,7 +90,8 @@ fn errno() -> *mut c_int {
     unsafe { libc::__errno_location() }
 }
 
-/// Runs our own work so that the host does not notice it. Returns `None` if the work panicked; nothing is recorded after that.
+/// Runs our own work so that the host does not notice it: `errno` is restored and panics are caught. Returns `None` if the work panicked; nothing is recorded
+/// after that.
 pub(crate) fn unnoticed<R>(work: impl FnOnce() -> R) -> Option<R> {
     let _uncancelled = Uncancelled::begin(); // first, so that it is dropped last and cancellation is permitted again at the very end
     let _errno = Errno::keep();
@@ -107,7 +108,7 @@ pub(crate) fn unnoticed<R>(work: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// Records panics in the trace instead of on the host's stderr. The panic hook belongs to this library's own copy of std.
+/// Makes panics of our own code appear in the trace instead of on the host's stderr. The panic hook belongs to this library's own copy of std.
 fn silence_panics() {
     // Not a `Once`: after a fork in the middle of it, the child would wait forever.
     static DONE: AtomicBool = AtomicBool::new(cfg!(test)); // tests print their panics

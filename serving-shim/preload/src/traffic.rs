@@ -7,13 +7,13 @@ const MAX_ITEMS: u32 = 4096;
 /// Maximum number of sizes in a batch of copies that is read. A swap of a KV cache has one size for each block and layer.
 const MAX_SIZES: usize = 1 << 16;
 
-/// Returns the size of `count` elements, or 0 for an unknown type.
+/// Returns the size in bytes of `count` elements of a collective's data type, or 0 for an unknown type.
 pub(crate) fn bytes(count: u64, data_type: HcclDataType) -> u64 {
     let each = hccl_element_bytes(data_type).unwrap_or(0);
     count.saturating_mul(each as u64)
 }
 
-/// Returns the number of bytes that the items of a batch send and receive together.
+/// Returns the number of bytes that all items of a batch of sends and receives move together, or 0 for a batch that is too long.
 pub(crate) fn bytes_of_items(items: *const HcclSendRecvItem, count: u32) -> u64 {
     if items.is_null() || count > MAX_ITEMS {
         return 0;
@@ -25,7 +25,7 @@ pub(crate) fn bytes_of_items(items: *const HcclSendRecvItem, count: u32) -> u64 
     })
 }
 
-/// Returns the total size of a batch of copies, or 0 for a batch that is too long to add up.
+/// Returns the total number of bytes of a batch of copies, or 0 for a batch that is too long to add up.
 pub(crate) fn sum(sizes: *const usize, count: usize) -> u64 {
     if sizes.is_null() || count > MAX_SIZES {
         return 0;

@@ -19,7 +19,7 @@ static RECORDED: AtomicBool = AtomicBool::new(false);
 /// True once our `dlsym` was called from our own work.
 static OWN_DLSYM_CALLED: AtomicBool = AtomicBool::new(false);
 
-/// Records what this library can see, at the first launch of the process. Must be called within our own work.
+/// Records which of the host's calls this library can intercept, at the first launch of the process. Must be called within our own work.
 pub(crate) fn record_once() {
     static HANDLES_FORKS: AtomicBool = AtomicBool::new(false);
     if RECORDED.load(Ordering::Relaxed) {
@@ -33,12 +33,12 @@ pub(crate) fn record_once() {
     }
 }
 
-/// Makes a forked child record again, because it has its own trace.
+/// Makes the child of a fork record again which calls can be intercepted, because it has its own trace.
 extern "C" fn forget_in_child() {
     RECORDED.store(false, Ordering::Relaxed);
 }
 
-/// Notes that our `dlsym` was called from our own work. That work calls the first `dlsym` of the process, so the first one calls ours.
+/// Records that our own work has called our `dlsym`. That work calls the first `dlsym` of the process, so the first one calls ours.
 pub(crate) fn own_dlsym_called() {
     OWN_DLSYM_CALLED.store(true, Ordering::Relaxed);
 }
@@ -71,15 +71,15 @@ fn visibility() -> Visibility {
     visibility
 }
 
-/// Returns true if the `dlsym` of another library calls ours, or `None` if no vendor library is loaded that could be queried. The result of the query is
-/// not used, and our `dlsym` binds nothing for it.
+/// Returns true if the `dlsym` of another library, which comes before ours, calls ours. Returns `None` if no vendor library is loaded that could be queried.
+/// The result of the query is not used, and our `dlsym` binds nothing for it.
 fn other_dlsym_calls_ours() -> Option<bool> {
     OWN_DLSYM_CALLED.store(false, Ordering::Relaxed);
     find_in_runtime(c"aclrtMemcpyAsync", dlsym)?;
     Some(OWN_DLSYM_CALLED.load(Ordering::Relaxed))
 }
 
-/// Returns the path of the object that contains a function, unless it is this library.
+/// Returns the path of the library that contains a function, unless it is this library.
 fn path_of_other(function: *mut c_void) -> Option<String> {
     let other = NonNull::new(function).filter(|function| !is_ours(*function))?;
     let path = path_of(other.as_ptr())?;

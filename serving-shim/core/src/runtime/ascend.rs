@@ -203,7 +203,7 @@ impl Runtime {
         Ok(status == ACL_EVENT_RECORDED_STATUS_COMPLETE)
     }
 
-    /// Returns the time on the device's clock at which the stream reached the event. The time is truncated, so the result is a pair of bounds.
+    /// Returns the time at which the stream reached the event, on the device's clock, as bounds: the runtime truncates it to microseconds.
     pub(crate) fn timestamp(&self, event: Event) -> Result<Bounds, Code> {
         let ask = require(self.acl.event.aclrtEventGetTimestamp)?;
         // SAFETY: the event is ours, the pointer is writable during the call.

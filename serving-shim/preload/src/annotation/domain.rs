@@ -30,7 +30,7 @@ static DOMAINS: [Domain; MAX_DOMAINS] = [const {
 /// Number of used records.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// Handles `mstxDomainCreateA`.
+/// Forwards a call of `mstxDomainCreateA` to the vendor's library, and stores the name of the domain (a group of annotations). Returns the domain's handle.
 pub(crate) fn create(
     real: Option<impl FnOnce() -> *mut c_void>,
     name: *const c_char,
@@ -42,7 +42,8 @@ pub(crate) fn create(
     unnoticed(|| store(vendor_handle, name)).unwrap_or(vendor_handle)
 }
 
-/// Handles `mstxDomainDestroy`. The name is kept, because ranges of the domain may still be open and the domain may be created again.
+/// Forwards a call of `mstxDomainDestroy` to the vendor's library, and marks the domain's handle as destroyed. The name is kept, because ranges of the domain
+/// may still be open and the domain may be created again.
 pub(crate) fn destroy(real: Option<impl FnOnce()>, domain: *mut c_void) {
     if thread::is_outside() && !is_our_own(domain) {
         forget(domain); // before the call: once it is destroyed, another thread may get the same handle
@@ -52,7 +53,7 @@ pub(crate) fn destroy(real: Option<impl FnOnce()>, domain: *mut c_void) {
     }
 }
 
-/// Stores a domain's name and returns its handle: the vendor's, or one of our own if the vendor returned none.
+/// Stores the name of an annotation domain and returns the domain's handle: the vendor's, or one of our own if the vendor returned none.
 fn store(vendor_handle: *mut c_void, name: *const c_char) -> *mut c_void {
     let Name::Text(name) = names::from_text(name) else {
         return vendor_handle;
@@ -71,7 +72,7 @@ fn store(vendor_handle: *mut c_void, name: *const c_char) -> *mut c_void {
     handle_of(domain)
 }
 
-/// Returns the newest record with this handle and name. An older record may have the same handle if the end of its domain was not seen.
+/// Returns the newest domain with this handle and name. An older one may have the same handle if its end was not seen.
 fn find(vendor_handle: *mut c_void, name: &CStr) -> Option<&'static Domain> {
     let mut newest_first = DOMAINS.iter().rev();
     newest_first.find(|domain| {
@@ -80,7 +81,7 @@ fn find(vendor_handle: *mut c_void, name: &CStr) -> Option<&'static Domain> {
     })
 }
 
-/// Returns a record with this name whose handle was destroyed, after giving it the vendor's new handle.
+/// Finds a destroyed domain with this name, gives it the vendor's new handle, and returns it. Returns `None` if there is none.
 fn revive(vendor_handle: *mut c_void, name: &CStr) -> Option<&'static Domain> {
     let (order, failed) = (Ordering::AcqRel, Ordering::Relaxed);
     let is_revived = |domain: &&Domain| {
@@ -96,7 +97,7 @@ fn revive(vendor_handle: *mut c_void, name: &CStr) -> Option<&'static Domain> {
     named.find(is_revived)
 }
 
-/// Marks a handle that the vendor's library is about to destroy.
+/// Marks the handle of a domain as destroyed, before the vendor's library destroys it.
 fn forget(handle: *mut c_void) {
     if handle.is_null() {
         return;

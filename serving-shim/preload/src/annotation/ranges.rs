@@ -29,7 +29,7 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// Creates an empty map.
+    /// Creates an empty map of open annotation ranges.
     pub(super) const fn new() -> Ranges {
         Ranges {
             slots: [const {
@@ -42,7 +42,8 @@ impl Ranges {
         }
     }
 
-    /// Stores the span of an open range and returns the range's id: the vendor's, or one of our own, which contains the span's number.
+    /// Stores the async span of an annotation range that begins, and returns the range's id: the vendor's, or one of our own, which contains the span's
+    /// number.
     pub(super) fn begin(&self, vendor_id: u64, span: AsyncSpanId) -> u64 {
         if vendor_id == 0 {
             return own_id(span);
@@ -65,7 +66,7 @@ impl Ranges {
         vendor_id
     }
 
-    /// Removes a range that ends and returns its span, or `NONE` if the range was not recorded.
+    /// Removes an annotation range that ends and returns its async span, or `NONE` if the range was not recorded.
     pub(super) fn end(&self, id: u64) -> AsyncSpanId {
         if is_our_own(id) {
             return AsyncSpanId::from_number(id & !OWN);
@@ -86,7 +87,7 @@ impl Ranges {
         AsyncSpanId::from_number(span)
     }
 
-    /// Returns the slots in which an id may be. All of them must be searched, because earlier ones may have become free.
+    /// Returns the slots of the map in which this range id may be. All of them must be searched, because earlier ones may have become free.
     fn slots_for(&self, id: u64) -> impl Iterator<Item = &Slot> {
         let hash = id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let first = usize::try_from(hash).unwrap_or(0) % SLOTS;
@@ -104,7 +105,7 @@ fn own_id(span: AsyncSpanId) -> u64 {
     }
 }
 
-/// Returns true if an id is one of our own, which the vendor's library does not know.
+/// Returns true if a range id is one of our own, which the vendor's library does not know.
 pub(super) fn is_our_own(id: u64) -> bool {
     id & (0xffff << 48) == OWN && USES_OWN_IDS.load(Ordering::Relaxed)
 }

@@ -8,7 +8,7 @@ use object::LittleEndian;
 use object::elf::{FileHeader64, SHT_SYMTAB, STT_FUNC};
 use object::read::elf::{FileHeader as _, Sym as _};
 
-/// Returns the name of the kernels in a binary, if all of them have the same name.
+/// Returns the name of the kernels in a registered binary, if all of them have the same name.
 ///
 /// # Safety
 /// `binary` is null, or points to a record whose binary is readable as long as the result is used.
@@ -38,7 +38,8 @@ fn common_name(elf: &[u8]) -> Option<&str> {
     are_same.then(|| std::str::from_utf8(first).ok())?
 }
 
-/// Returns a kernel's name without its tiling key, or `None` if the symbol has no key and so is not a kernel.
+/// Returns a kernel's name without its tiling key, for example `PagedAttention` for `PagedAttention_160_mix_aic`. Returns `None` if the symbol has no key and
+/// so is not a kernel.
 fn name_without_key(symbol: &[u8]) -> Option<&[u8]> {
     let cores = [&b"_mix_aic"[..], b"_mix_aiv"];
     let name_and_key = cores

@@ -52,7 +52,7 @@ struct ListedName {
 static NAMELESS: KernelName = KernelName::EMPTY;
 
 impl Table {
-    /// Creates an empty table.
+    /// Creates an empty map from addresses to kernel names.
     pub(super) const fn new() -> Table {
         Table {
             slots: [const {
@@ -67,7 +67,7 @@ impl Table {
         }
     }
 
-    /// Returns the entry of an address.
+    /// Returns the kernel name of an address, or that it has none. Returns `None` if neither is known.
     pub(super) fn get(&self, address: usize) -> Option<Entry> {
         let name = self.find(address)?.name.load(Ordering::Acquire);
         // SAFETY: null, `NAMELESS`, or from `Box::leak`.
@@ -78,7 +78,7 @@ impl Table {
         }
     }
 
-    /// Sets the name of an address and replaces its previous name.
+    /// Sets the kernel name of an address and replaces its previous name. Does nothing if there is no room.
     pub(super) fn set(&self, address: usize, name: &CStr) {
         let name = name.to_string_lossy();
         let entry = self.get(address);
@@ -99,7 +99,7 @@ impl Table {
         slot.name.store(name, Ordering::Release);
     }
 
-    /// Adds a name to the list of names, which are never freed.
+    /// Adds a kernel name to the list of all names, which are never freed, and returns its address.
     fn leak(&self, name: KernelName) -> *mut KernelName {
         let listed = Box::leak(Box::new(ListedName {
             name,
@@ -116,13 +116,13 @@ impl Table {
         &raw mut listed.name
     }
 
-    /// Returns true if there is no room for the name of an address, so that asking the runtime for it would be useless.
+    /// Returns true if there is no room for the kernel name of an address, so that asking the runtime for it would be useless.
     pub(super) fn refuses(&self, address: usize) -> bool {
         self.full.load(Ordering::Relaxed)
             && (self.name_count.load(Ordering::Relaxed) >= MAX_NAMES || !self.has_slot(address))
     }
 
-    /// Records that an address has no name.
+    /// Records that the kernel of an address has no name.
     pub(super) fn set_nameless(&self, address: usize) {
         match self.claim(address) {
             Some(slot) => {
@@ -133,7 +133,7 @@ impl Table {
         }
     }
 
-    /// Forgets the name of an address.
+    /// Removes the kernel name of an address.
     pub(super) fn forget(&self, address: usize) {
         if let Some(slot) = self.find(address) {
             slot.name.store(ptr::null_mut(), Ordering::Release);
@@ -154,14 +154,14 @@ impl Table {
         None
     }
 
-    /// Returns true if an address has a slot or could get one.
+    /// Returns true if an address has a slot (a place in the map) or could get one.
     fn has_slot(&self, address: usize) -> bool {
         let is_usable = |found: usize| found == 0 || found == address;
         self.slots_for(address)
             .any(|slot| is_usable(slot.address.load(Ordering::Relaxed)))
     }
 
-    /// Returns the slot of an address. If it has none yet, claims a free one.
+    /// Returns the slot (the place in the map) of an address. If it has none yet, claims a free one. Returns `None` if there is none.
     fn claim(&self, address: usize) -> Option<&Slot> {
         if address == 0 {
             return None;
@@ -174,7 +174,7 @@ impl Table {
         })
     }
 
-    /// Returns the slots in which an address may be, the preferred one first.
+    /// Returns the slots (places in the map) in which an address may be, the preferred one first.
     fn slots_for(&self, address: usize) -> impl Iterator<Item = &Slot> {
         let hash = (address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let first = usize::try_from(hash).unwrap_or(0) % SLOTS;

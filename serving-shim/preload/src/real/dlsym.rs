@@ -18,12 +18,12 @@ const FIRST_VERSION: &CStr = if cfg!(target_arch = "aarch64") {
 /// Address of the real `dlsym`; null until the first call of `real_dlsym`.
 pub(crate) static REAL_DLSYM: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// Finds nothing. Used with a C library without `dlsym`, where no caller can exist.
+/// Returns null, as a `dlsym` that finds nothing. Used with a C library without `dlsym`, where no caller can exist.
 unsafe extern "C" fn find_nothing(_: *mut c_void, _: *const c_char) -> *mut c_void {
     ptr::null_mut()
 }
 
-/// Returns the next `dlsym` after ours.
+/// Returns the real `dlsym`: the next one after ours in the order in which libraries are searched.
 pub(crate) fn real_dlsym() -> Dlsym {
     let mut real = REAL_DLSYM.load(Ordering::Acquire);
     if real.is_null() {

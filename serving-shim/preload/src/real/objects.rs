@@ -10,7 +10,8 @@ use super::{defined_in, find_in_loaded};
 /// A byte in this library. Its address is ours even if the exported names are bound to another library.
 static HERE: u8 = 0;
 
-/// Returns true if an address is in this library. Comparing with the addresses of wrappers would not work, because the linker binds them to the first definition.
+/// Returns true if an address is in this library. Comparing it with the addresses of wrappers would not work, because the linker binds them to the first
+/// definition.
 pub(crate) fn is_ours(address: NonNull<c_void>) -> bool {
     let ours = object_of(here()).map(|info| info.dli_fbase);
     ours.is_some() && ours == object_of(address.as_ptr()).map(|info| info.dli_fbase)
@@ -29,7 +30,7 @@ fn object_of(address: *mut c_void) -> Option<libc::Dl_info> {
     (known != 0 && !info.dli_fbase.is_null()).then_some(info)
 }
 
-/// Keeps the object that contains a function loaded forever. The host may close it, but its address is stored here.
+/// Keeps the library that contains a function loaded forever. The host may close it, but the function's address is stored here.
 pub(super) fn keep_loaded(function: NonNull<c_void>) {
     let Some(info) = object_of(function.as_ptr()).filter(|info| !info.dli_fname.is_null()) else {
         return;
@@ -39,7 +40,7 @@ pub(super) fn keep_loaded(function: NonNull<c_void>) {
     unsafe { libc::dlopen(info.dli_fname, flags) };
 }
 
-/// Returns the first definition of a name in a library that was loaded after this one. This finds functions of locally loaded libraries with another soname.
+/// Returns the first definition of `name` in any library that was loaded after this one. This finds functions of locally loaded libraries with another soname.
 /// Earlier libraries are left out: they are interposers, which would call us again.
 pub(super) fn find_anywhere(name: &CStr) -> Option<NonNull<c_void>> {
     let later = later_objects()?;
@@ -53,19 +54,19 @@ pub(super) fn find_anywhere(name: &CStr) -> Option<NonNull<c_void>> {
         .find(is_later)
 }
 
-/// Returns true if a library that was loaded after this one defines the name.
+/// Returns true if any library that was loaded after this one defines `name`.
 pub(super) fn is_anywhere(name: &CStr) -> bool {
     let mut later = later_objects().into_iter().flatten();
     later.any(|path| find_in_loaded(&path, name).is_some_and(|found| !is_of_a_copy(found)))
 }
 
-/// Returns true if a function is in another copy of this library.
+/// Returns true if a function is in another copy of this preloaded library.
 pub(super) fn is_of_a_copy(function: NonNull<c_void>) -> bool {
     let paths = path_of(function.as_ptr()).zip(path_of(here()));
     paths.is_some_and(|(path, own)| file_name(path) == file_name(own))
 }
 
-/// Returns the paths of the objects after this library in the order in which names are searched, without copies of this library.
+/// Returns the paths of the libraries after this one, in the order in which the linker searches them, without copies of this library.
 fn later_objects() -> Option<Vec<CString>> {
     let own = path_of(here())?;
     let mut paths = loaded();
@@ -76,14 +77,14 @@ fn later_objects() -> Option<Vec<CString>> {
     Some(paths)
 }
 
-/// Returns the path of the object that contains an address.
+/// Returns the path of the program or library that contains an address.
 pub(crate) fn path_of<'a>(address: *mut c_void) -> Option<&'a CStr> {
     let path = object_of(address)?.dli_fname;
     // SAFETY: a name from dladdr is valid as long as its object: this library, or one that was just opened.
     (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) })
 }
 
-/// Returns true if no other copy of this library was loaded before. If two are preloaded, or a wheel contains one, only the first one records.
+/// Returns true if no other copy of this library was loaded before this one. If two are preloaded, or a wheel contains one, only the first one records.
 pub(crate) fn is_first_copy() -> bool {
     const UNKNOWN: u8 = 0;
     const FIRST: u8 = 1;
@@ -116,7 +117,7 @@ fn file_name(path: &CStr) -> &[u8] {
     parts.next().unwrap_or_default()
 }
 
-/// Returns the paths of all loaded objects in the order in which they were loaded.
+/// Returns the paths of the program and all loaded libraries, in the order in which they were loaded.
 ///
 /// Nothing is allocated during the walk, because the linker holds a lock: an allocator may walk over the loaded objects while it holds its own lock.
 fn loaded() -> Vec<CString> {
@@ -140,7 +141,7 @@ struct Paths {
 }
 
 impl Paths {
-    /// Collects the paths of all objects. Returns true if all of them fit.
+    /// Asks the linker for the paths of the program and all loaded libraries, and collects them. Returns true if there was room for all of them.
     fn walk(&mut self) -> bool {
         self.bytes = 0;
         self.text.clear();
@@ -170,7 +171,7 @@ unsafe extern "C" fn add_path(
     0
 }
 
-/// Returns the number of objects that were loaded since the process began, or 0 if the linker does not report it.
+/// Returns the number of libraries that were loaded since the process began, or 0 if the linker does not report it.
 pub(super) fn loaded_so_far() -> u64 {
     unsafe extern "C" fn read(
         info: *mut libc::dl_phdr_info,
