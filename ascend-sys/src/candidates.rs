@@ -41,7 +41,7 @@ impl Candidates {
         Self::in_toolkit(&["libacl_rt.so", "libascendcl.so"])
     }
 
-    /// Returns the file names and folders of the library for the rt level, which is below ACL.
+    /// Returns the file names and folders of the library for the rt level, the vendor's interface below ACL.
     pub fn rt() -> Self {
         Self::in_toolkit(&["libruntime.so"])
     }

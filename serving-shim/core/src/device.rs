@@ -62,7 +62,7 @@ impl Device {
         }
     }
 
-    /// Adds a launch whose end event is in the stream. The device's thread will find out when it has ended.
+    /// Adds a launch that has begun, and whose end event is in the stream. The device's thread will find out when it has ended.
     pub(crate) fn push(&'static self, pending: Pending) {
         let start = || host::spawn_quiet("sa-device", move || self.run()).ok();
         if self.thread.get_or_init(start).is_none() {
@@ -125,8 +125,8 @@ impl Device {
         self.sleeps.store(false, Ordering::Release);
     }
 
-    /// Checks once which open launches have ended, and writes their slices. Returns how many have ended. `is_host` is true on threads other than the device's
-    /// own.
+    /// Checks once which open launches (those without device times) have ended, and writes their slices. Returns how many have ended. `is_host` is true on
+    /// threads other than the device's own.
     fn poll(&self, resolver: &mut Resolver, is_host: bool) -> usize {
         let Timing { runtime, gate, .. } = self.timing;
         resolver.add(std::mem::take(&mut *lock(&self.incoming)));
@@ -145,7 +145,7 @@ impl Device {
         resolver.poll(is_host)
     }
 
-    /// Checks the open launches until all have ended, for at most 50 ms.
+    /// Checks the open launches (those without device times) until all have ended, for at most 50 ms.
     fn finish(&self, resolver: &mut Resolver, is_host: bool) {
         let end = now_ns() + LAST_WAIT_NS;
         loop {

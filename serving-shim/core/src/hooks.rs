@@ -35,8 +35,8 @@ pub struct InterceptedLaunch {
     pub bytes: u64,
 }
 
-/// Begins to record an intercepted launch, before the call. Returns `None` if its outcome does not matter: recording is off, or sampling leaves out this eager
-/// launch. `name` is called only if the name is needed.
+/// Begins to record an intercepted launch, before the call. Returns `None` if its outcome does not matter: recording is off, or sampling leaves out this
+/// launch of a kernel, operator or copy. `name` is called only if the name is needed.
 pub fn launch(call: &InterceptedLaunch, name: impl FnOnce() -> Name) -> Option<Launch> {
     if !active() {
         return None;

@@ -221,7 +221,7 @@ impl Open {
     }
 }
 
-/// Returns the calling thread's id in the kernel. The system call is made once per thread. The child of a fork never calls this.
+/// Returns the calling thread's id in the Linux kernel. The system call is made once per thread. The child of a fork never calls this.
 fn own_tid() -> u32 {
     thread_local! {
         static TID: Cell<u32> = const { Cell::new(0) };

@@ -63,7 +63,8 @@ impl Client {
 }
 
 impl Mspti {
-    /// Creates the source of MSPTI's records, which is not yet running. `at_exit` ends it at the exit of the process. Without it, MSPTI is not used.
+    /// Creates the source of records from MSPTI, the vendor's log of the devices. It is not yet running. `at_exit` ends it at the exit of the process. Without
+    /// it, MSPTI is not used.
     pub(crate) fn new(at_exit: Option<extern "C" fn()>) -> Mspti {
         Mspti {
             at_exit,
@@ -77,7 +78,7 @@ impl Mspti {
         self.at_exit.is_some() && is_recorded && !is_profiled()
     }
 
-    /// Makes MSPTI record kernels, if that is wanted and it has no other subscriber.
+    /// Makes MSPTI, the vendor's log of the devices, record kernels, if that is wanted and it has no other subscriber.
     pub(crate) fn start(&self, runtime: &Runtime) {
         let Some(at_exit) = self
             .at_exit
@@ -118,7 +119,7 @@ impl Mspti {
         Ok(Some(collectives))
     }
 
-    /// Returns true while MSPTI records kernels for us.
+    /// Returns true while MSPTI, the vendor's log of the devices, records kernels for us.
     pub(crate) fn is_running(&self) -> bool {
         self.is_running.load(Ordering::Acquire)
     }

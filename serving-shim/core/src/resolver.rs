@@ -70,7 +70,7 @@ impl Resolver {
         }
     }
 
-    /// Adds new open launches to the streams to which they belong.
+    /// Adds new open launches (those without device times) to the streams to which they belong.
     pub(crate) fn add(&mut self, incoming: Vec<Pending>) {
         for pending in incoming {
             let id = pending.launched.stream_id;
@@ -92,7 +92,7 @@ impl Resolver {
         pending.any(is_wanted)
     }
 
-    /// Returns true if the device has no open launch.
+    /// Returns true if the device has no open launch, which means that the times of all launches are known.
     pub(crate) fn is_idle(&self) -> bool {
         !self.has(|_| true)
     }
@@ -308,7 +308,7 @@ impl Resolver {
         removed
     }
 
-    /// Writes a counter for each stream with the number of its open launches, if that has changed.
+    /// Writes a counter for each stream with the number of its open launches (those without device times), if that has changed.
     fn write_outstanding(&mut self) {
         let now = now_ns();
         for stream in &mut self.streams {

@@ -91,7 +91,8 @@ impl Shim {
         (id, self.salt | id & ((1 << 40) - 1))
     }
 
-    /// Decides at random if the next eager launch is timed. Returns the number of launches that it then represents, or `None` if it is skipped.
+    /// Decides at random if the next eager launch (of a kernel, operator or copy) is timed. Returns the number of launches that it then represents, or `None`
+    /// if it is skipped.
     pub(crate) fn draw(&self) -> Option<u32> {
         if self.sample == 1 || Recorder::get().includes(Level::Verbose) {
             return Some(1);

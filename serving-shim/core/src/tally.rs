@@ -63,7 +63,7 @@ fates! {
 }
 
 impl Fate {
-    /// Returns the name that the trace has for this outcome.
+    /// Returns the name that the trace has for this outcome of a launch or MSPTI record.
     pub(crate) fn name(self) -> &'static str {
         NAMES[self as usize]
     }
@@ -84,12 +84,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts one launch or record with this outcome.
+    /// Counts one launch or MSPTI record with the outcome `fate`.
     pub(crate) fn count(&self, fate: Fate) {
         self.add(fate, 1);
     }
 
-    /// Counts several launches or records with this outcome.
+    /// Counts several launches or MSPTI records with the outcome `fate`.
     pub(crate) fn add(&self, fate: Fate, number: u64) {
         self.counts[fate as usize].fetch_add(number, Ordering::Relaxed);
     }
@@ -117,7 +117,7 @@ impl Tally {
         self.launches.0.load(Ordering::Acquire) == InFlight::OVER
     }
 
-    /// Counts all open launches as lost, because the process ends.
+    /// Counts all open launches (those without device times) as lost, because the process ends.
     pub(crate) fn give_up(&self) {
         self.add(Fate::Unresolved, self.launches.give_up());
     }

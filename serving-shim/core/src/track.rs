@@ -53,7 +53,7 @@ impl DeviceGroup {
     }
 }
 
-/// Writes the slice of a launch that an event pair has timed, and the flow arrow from the host's span to it.
+/// Writes the slice (the span on the device's track) of a launch that an event pair has timed, and the flow arrow from the host's span to it.
 pub(crate) fn write_slice(track: Track, launched: &Launched, placed: &Placed) {
     // The slice and the flow are recorded completely, even if the level was switched off in the meantime.
     let track = track.since(launched.asked_ns);

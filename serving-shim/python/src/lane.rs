@@ -93,13 +93,13 @@ fn enter_unrecorded(py: Python<'_>, owner: Owner) -> bool {
     remembered.unwrap_or(false)
 }
 
-/// Ends the innermost span of `owner` in the running task or thread now, and adds args to it.
+/// Ends the innermost span of `owner` (the object that opened it) in the running task or thread now, and adds args to it.
 pub(crate) fn exit(py: Python<'_>, owner: Owner, missed: &Missed, args: &[u8]) {
     exit_at(py, owner, missed, End { args, ns: None });
 }
 
-/// Ends the innermost span of `owner` in the running task or thread. If the span was opened in another task, it is found there: an async generator may be
-/// closed from anywhere.
+/// Ends the innermost span of `owner` (the object that opened it) in the running task or thread. If the span was opened in another task, it is found there: an
+/// async generator may be closed from anywhere.
 pub(crate) fn exit_at(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_>) {
     if exit_here(py, owner, missed, end) {
         return;
@@ -111,7 +111,8 @@ pub(crate) fn exit_at(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_
     }
 }
 
-/// Ends the innermost span of `owner` in the running task or thread. Unlike `exit_at`, it does not search other tasks. Returns true if there was a span.
+/// Ends the innermost span of `owner` (the object that opened it) in the running task or thread. Unlike `exit_at`, it does not search other tasks. Returns
+/// true if there was a span.
 pub(crate) fn exit_here(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_>) -> bool {
     // Most ends, recorded or not, skip the question which task is running, because the answer would change nothing.
     if !tasks::any_open() && (missed.load(Ordering::Relaxed) == 0 || !is_open_on_thread(owner)) {
@@ -173,7 +174,7 @@ fn consume_missed(missed: &Missed) -> bool {
     removed.is_ok()
 }
 
-/// Returns true if `owner` has a span open on the calling thread, outside of tasks.
+/// Returns true if `owner`, the object that opens spans, has one open on the calling thread, outside of tasks.
 fn is_open_on_thread(owner: Owner) -> bool {
     with_thread(|lane| position(lane, owner).is_some()) == Some(true)
 }
@@ -190,7 +191,7 @@ fn exit_thread(owner: Owner, end: End<'_>) -> bool {
     true
 }
 
-/// Removes the innermost span of `owner` that is open on the calling thread, and returns it. Returns `None` if there is none.
+/// Removes the innermost span that `owner` (an object) has open on the calling thread, and returns it. Returns `None` if there is none.
 fn remove_from_thread(owner: Owner) -> Option<SpanGuard> {
     let removed = with_thread(|lane| {
         let at = position(lane, owner)?;
@@ -199,7 +200,7 @@ fn remove_from_thread(owner: Owner) -> Option<SpanGuard> {
     removed.flatten()
 }
 
-/// Adds encoded args to the innermost open span of `owner` in the running task or thread.
+/// Adds encoded args to the innermost open span of `owner` in the running task or thread. Does nothing if there is none.
 pub(crate) fn add_args(py: Python<'_>, owner: Owner, args: &[u8]) {
     if is_in_freed_task(py) && tasks::add_args_freed(owner, args) {
         return;
@@ -217,7 +218,7 @@ pub(crate) fn add_args(py: Python<'_>, owner: Owner, args: &[u8]) {
     });
 }
 
-/// Returns the index of the innermost span of `owner` on a lane (the spans open in a thread or task). It is usually the last span.
+/// Returns the index of the innermost span of `owner` on a lane (the list of spans that are open in a thread or task). It is usually the last span.
 pub(crate) fn position<T>(lane: &[(Owner, T)], owner: Owner) -> Option<usize> {
     lane.iter().rposition(|(other, _)| *other == owner)
 }

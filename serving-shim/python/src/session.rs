@@ -96,7 +96,7 @@ pub(crate) fn finish(py: Python<'_>) {
     py.detach(|| Recorder::get().finish());
 }
 
-/// Ends recording in this process for good, and removes the empty lines from its fragment, so that every line is a JSON object.
+/// Ends recording in this process, and removes the empty lines from its fragment, so that every line is a JSON object.
 #[pyfunction]
 pub(crate) fn close(py: Python<'_>) {
     let fragment = current_fragment();
@@ -143,7 +143,7 @@ pub(crate) fn is_privileged() -> bool {
     host::is_privileged()
 }
 
-/// Returns true if the environment requests a recording that has neither started nor failed and is not to start switched off.
+/// Returns true if the environment requests a recording that has neither started nor failed. Returns false if the recording would start switched off.
 #[pyfunction]
 pub(crate) fn is_pending() -> bool {
     let [directory, others @ ..] = REQUEST_VARIABLES.map(host::variable);

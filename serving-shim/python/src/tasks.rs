@@ -143,7 +143,7 @@ fn push(
     true
 }
 
-/// Returns true if `owner` has an open span in the asyncio task.
+/// Returns true if `owner`, the object that opens spans, has one open in the asyncio task.
 pub(crate) fn has_span(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
     let lanes = lanes();
     let lane = lanes.by_task.get(&task.as_ptr().addr());
@@ -170,7 +170,7 @@ pub(crate) fn enter_unrecorded(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
 /// True if the parent had spans open in tasks when it forked this process.
 static FORGOTTEN: AtomicBool = AtomicBool::new(false);
 
-/// Returns true if this process forgot spans of its parent that were open in tasks.
+/// Returns true if this process was forked while its parent had spans open in asyncio tasks, which this process has dropped.
 pub(crate) fn has_forgotten() -> bool {
     FORGOTTEN.load(Ordering::Relaxed)
 }
@@ -184,7 +184,7 @@ pub(crate) fn forget() {
     drop(lanes); // after unlocking, because dropping an object may run code
 }
 
-/// Ends the innermost span of `owner` in an asyncio task. Returns false if no such span is open.
+/// Ends the innermost span of `owner` (the object that opened it) in an asyncio task. Returns false if no such span is open.
 pub(crate) fn exit(task: &Bound<'_, PyAny>, owner: Owner, end: End<'_>) -> bool {
     exit_key(task.as_ptr().addr(), owner, end)
 }
@@ -238,7 +238,8 @@ impl Lane {
     }
 }
 
-/// Ends a span of `owner` in any asyncio task. It prefers a task that has ended or was freed, because that cannot end the span itself.
+/// Ends a span of `owner` (the object that opened it) in any asyncio task. It prefers a task that has ended or was freed, because that cannot end the span
+/// itself.
 pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, end: End<'_>) {
     let holders: Vec<(usize, Holder)> = {
         let lanes = lanes();
@@ -259,7 +260,7 @@ pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, end: End<'_>) {
     }
 }
 
-/// Ends a span of `owner` in the most recently freed asyncio task that has one. Returns false if no such span is open.
+/// Ends a span of `owner` (the object that opened it) in the most recently freed asyncio task that has one. Returns false if no such span is open.
 pub(crate) fn exit_freed(owner: Owner, end: End<'_>) -> bool {
     let mut lanes = lanes();
     let freed = lanes.freed.iter_mut().rev();

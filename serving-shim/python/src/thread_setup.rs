@@ -34,7 +34,8 @@ pub(crate) fn prepare_thread(py: Python<'_>) {
     }
 }
 
-/// Returns a number that identifies this process and its recording. It never repeats in a process or its children.
+/// Returns a number that identifies this process and its recording. It changes after a fork and when a recording starts, and never repeats in a process or its
+/// children.
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }

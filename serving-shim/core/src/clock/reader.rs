@@ -40,8 +40,8 @@ impl ClockReader {
         matches!(self, ClockReader::Counter)
     }
 
-    /// Reads the clock of the device `user`. The first call chooses the method. Returns `None` if the gate is closed or the reading fails. The calling thread
-    /// may have another context afterwards.
+    /// Reads the clock of the device to which the program gives the number `user`. The first call chooses the method. Returns `None` while a stream is being
+    /// captured, or if the reading fails. The calling thread may have another context afterwards.
     pub(crate) fn read(&mut self, runtime: &Runtime, user: i32, gate: &Gate) -> Option<Reading> {
         if gate.is_closed() {
             return None;

@@ -57,7 +57,7 @@ pub(super) struct Vendor {
 struct Names(BTreeMap<usize, Arc<str>>);
 
 impl Vendor {
-    /// Opens the library MSPTI and looks up its functions. The error is the reason for a failure.
+    /// Opens the library of MSPTI, the vendor's log of the devices, and looks up its functions. The error is the reason for a failure.
     pub(super) fn load(simulated: bool) -> Result<Vendor, String> {
         let library = match simulated {
             true => Library::open_simulator().and_then(|own| own.open_simulator_as("libmspti.so")),
@@ -166,7 +166,7 @@ impl Vendor {
         unreadable + (filled.valid - end).div_ceil(RECORD) as u64
     }
 
-    /// Returns the offset of MSPTI's next record in the buffer, or `None` after the last one.
+    /// Returns the offset, in bytes, of MSPTI's next record in the buffer, or `None` after the last one.
     fn next_record(&self, filled: Filled) -> Option<usize> {
         let mut record = null_mut();
         // SAFETY: the buffer was returned with this many valid bytes, and `record` is writable during the call.

@@ -41,7 +41,7 @@ pub(crate) fn step_ended(py: Python<'_>, since: i64) {
 }
 
 /// Observes how an HTTP server's protocol object reads the first byte of a request, and estimates when that byte arrived. Returns the function to call when
-/// the observed call ends, or None if nothing is recorded.
+/// the observed call ends, which stores the time in the request's scope. Returns None if nothing is recorded.
 #[pyfunction]
 #[pyo3(signature = (protocol, *_args))]
 pub(crate) fn message_begin<'py>(

@@ -76,7 +76,7 @@ struct State {
 }
 
 impl State {
-    /// Returns true if the sampling thread has ended and is also gone for the kernel. The host may check that: Python does when it forks.
+    /// Returns true if the sampling thread has ended and the Linux kernel no longer lists it. The host may check that: Python does when it forks.
     fn is_gone(&self) -> bool {
         let tid = self.tid.load(Ordering::Relaxed);
         self.has_ended.load(Ordering::Acquire)

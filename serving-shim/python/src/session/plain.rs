@@ -49,7 +49,7 @@ fn replace(path: &Path) -> io::Result<()> {
     })
 }
 
-/// Returns the path for a temporary copy of a segment, next to it, with a name that readers do not treat as a fragment.
+/// Returns the path for a temporary copy of the file `path`, in the same folder, with a name that readers do not treat as a fragment.
 fn draft_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))

@@ -38,7 +38,7 @@ impl CachedKey {
         })
     }
 
-    /// Appends the encoded key and a colon, with a comma before them unless the text is empty.
+    /// Appends the encoded key and a colon to the encoded args in `text`, with a comma before them unless the text is empty.
     #[inline]
     fn push(&self, text: &mut Vec<u8>) {
         let skipped = usize::from(text.is_empty());

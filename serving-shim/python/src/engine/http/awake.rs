@@ -19,7 +19,7 @@ const COUNTS: &str = "/proc/thread-self/schedstat";
 
 /// Counts that the kernel has for the calling thread.
 pub(crate) trait Thread {
-    /// Returns the thread's id in the kernel.
+    /// Returns the thread's id in the Linux kernel.
     fn id(&self) -> u32;
     /// Returns how often the thread has waited for something other than a core, since it started.
     fn sleeps(&self) -> Result<i64>;
@@ -57,8 +57,8 @@ impl<T: Thread> Awake<T> {
         }
     }
 
-    /// Returns the longest time, in ns, for which the calling thread may have been awake, or [`ALWAYS_NS`] if that is unknown. The period may have begun at
-    /// any time since the previous call, so frequent calls give smaller results.
+    /// Returns the longest time, in ns, for which the calling thread may have been awake (running or waiting for a core), or [`ALWAYS_NS`] if that is unknown.
+    /// The period may have begun at any time since the previous call, so frequent calls give smaller results.
     pub(crate) fn max_awake_ns(&mut self) -> i64 {
         let Ok(sleeps) = self.thread.sleeps() else {
             return self.reset();

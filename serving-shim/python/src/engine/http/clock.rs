@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 /// Two clocks that count nanoseconds from the same moment.
 pub(crate) trait Clocks {
-    /// Reads the kernel's coarse clock, in ns, which changes only with each timer tick. Returns 0 if a sandbox does not support it.
+    /// Reads the Linux kernel's coarse clock, in ns, which changes only with each timer tick. Returns 0 if a sandbox does not support it.
     fn coarse_ns(&self) -> i64;
     /// Reads the exact monotonic clock, in ns, which the recorder uses.
     fn now_ns(&self) -> i64;
@@ -29,7 +29,7 @@ pub(crate) fn tick_length_ns() -> i64 {
     time_ns(|time| unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, time) })
 }
 
-/// Reads a clock of the kernel, in ns. Returns 0 if a sandbox does not support it.
+/// Reads one of the Linux kernel's clocks, in ns. Returns 0 if a sandbox does not support it.
 pub(crate) fn read_ns(clock: libc::clockid_t) -> i64 {
     // SAFETY: the kernel writes one `timespec`, for which there is room.
     time_ns(|time| unsafe { libc::clock_gettime(clock, time) })

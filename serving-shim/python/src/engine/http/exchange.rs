@@ -88,8 +88,8 @@ struct Answer {
 }
 
 /// Starts to record an exchange (one HTTP request and its answer) and opens its span. `scope` and `send` are arguments of the ASGI application. With
-/// `holds_spans`, the span is on the task's track, so that spans of the application are shown inside it. Returns `None` if nothing is recorded or the request
-/// already has a span.
+/// `holds_spans`, the span is on the task's track, so that spans of the application are shown inside it. Returns `None` if nothing is recorded, if the request
+/// is not HTTP, or if it already has a span.
 #[pyfunction]
 #[pyo3(signature = (scope, send, holds_spans, /))]
 pub(crate) fn begin_exchange<'py>(
@@ -250,8 +250,8 @@ impl Exchange {
         Ok(())
     }
 
-    /// Ends the recording of the HTTP request and closes its span. `error` is the exception that ended the request, if there was one. `reason` is a Python
-    /// function that turns the text of a refusal into args.
+    /// Closes the span of the HTTP request, at the end of its exchange. `error` is the exception that ended the request, if there was one. `reason` is a
+    /// Python function that turns the text of a refusal into args.
     #[pyo3(signature = (error, reason, /))]
     fn end(&self, error: Option<&Bound<'_, PyAny>>, reason: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = reason.py();

@@ -27,7 +27,8 @@ pub(super) struct Function {
 pub(super) struct Codes(HashMap<usize, (Py<PyAny>, Option<Rc<Function>>)>);
 
 impl Codes {
-    /// Returns the function whose `code` a stack frame runs, as slices show it (name, file and line), or `None` if slices leave it out.
+    /// Returns the function whose `code` a stack frame runs, as the trace shows it (name, file and line). Returns `None` if the trace leaves it out, like the
+    /// interpreter's own frozen modules.
     pub(super) fn function(
         &mut self,
         frame: &Bound<'_, PyAny>,

@@ -40,7 +40,7 @@ pub(super) struct ThreadSample {
 }
 
 /// Takes one sample of the stacks of all Python threads. The sample is empty if there are other interpreters, which may have their own GIL. `is_known` returns
-/// true if the name of the thread with this ident and kernel id is known.
+/// true if the name of a thread is known, by its ident (Python's id) and its id in the Linux kernel.
 pub(super) fn sample_threads(
     py: Python<'_>,
     codes: &mut Codes,
@@ -99,8 +99,8 @@ fn sys_objects(py: Python<'_>) -> PyResult<(&Bound<'_, PyDict>, &Bound<'_, PyAny
     Ok((modules.bind(py), frames.bind(py)))
 }
 
-/// Returns the dict, by ident, of the threads that the module `threading` knows. Only plain attributes of them are read, because a property would run Python
-/// code.
+/// Returns the dict of the threads that the module `threading` knows, by ident (Python's id). Only plain attributes of them are read, because a property would
+/// run Python code.
 fn active_threads<'py>(modules: &Bound<'py, PyDict>) -> Option<Bound<'py, PyAny>> {
     let py = modules.py();
     let threading = modules.get_item(PyString::intern(py, "threading")).ok()??;

@@ -48,7 +48,7 @@ struct Open {
 }
 
 impl ThreadTracks {
-    /// Returns true if there is a track for the thread with this ident (Python's id) and kernel id.
+    /// Returns true if there is a track for the thread with this ident (Python's id) and this id in the Linux kernel.
     pub(super) fn has_thread(&self, ident: u64, native_id: u64) -> bool {
         let track = self.by_ident.get(&ident);
         track.is_some_and(|track| track.native_id == native_id)
@@ -77,7 +77,7 @@ impl ThreadTracks {
             .extend(previous.into_values().map(|track| track.ended(at_ns)));
     }
 
-    /// Writes slices for the frames that are still on the stacks, and drops all threads.
+    /// Writes slices (finished spans) for the frames that are still on the stacks, and drops all threads.
     pub(super) fn end(&mut self, at_ns: u64) {
         let tracks = self.by_ident.drain();
         self.unused
@@ -138,7 +138,8 @@ impl ThreadTrack {
         }
     }
 
-    /// Compares the thread's new stack with the previous one. Writes slices for frames that have left the stack, and starts slices for new frames.
+    /// Compares the thread's new stack with the previous one. Writes slices (finished spans) for frames that have left the stack, and starts slices for new
+    /// frames.
     fn update(&mut self, stack: &[Rc<Function>], at_ns: u64) {
         let pairs = self.open.iter().zip(stack);
         let same = pairs.take_while(|(open, function)| Rc::ptr_eq(&open.function, function));
