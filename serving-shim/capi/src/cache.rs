@@ -48,9 +48,9 @@ pub(crate) unsafe fn site(
 ) -> Option<&'static Site> {
     let names = SITES.get(hash(category, name, level))?;
     // SAFETY: guaranteed by the caller.
-    let same = unsafe { is(names.name, name) };
+    let same = unsafe { is_same_text(names.name, name) };
     // SAFETY: guaranteed by the caller.
-    let same = same && unsafe { is(names.category, category) };
+    let same = same && unsafe { is_same_text(names.category, category) };
     (same && names.site.level() == level).then_some(names.site)
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn insert_site(
 pub(crate) unsafe fn key_json(key: *const c_char) -> Option<&'static str> {
     let cached = KEYS.get(hash(key, key, Level::E2e))?;
     // SAFETY: guaranteed by the caller.
-    unsafe { is(cached.key, key) }.then_some(cached.json)
+    unsafe { is_same_text(cached.key, key) }.then_some(cached.json)
 }
 
 /// Returns the text of an arg's key that is not cached, and caches the key if possible.
@@ -172,7 +172,7 @@ fn hash(one: *const c_char, other: *const c_char, level: Level) -> usize {
 ///
 /// `other` is null or a C string.
 #[inline(always)]
-unsafe fn is(text: &CStr, other: *const c_char) -> bool {
+unsafe fn is_same_text(text: &CStr, other: *const c_char) -> bool {
     // SAFETY: `text` is a C string, and so is `other`, as the caller guarantees.
     !other.is_null() && unsafe { libc::strcmp(text.as_ptr(), other) } == 0
 }

@@ -63,8 +63,8 @@ impl RecordTracks {
     }
 }
 
-/// Converts the start of an MSPTI record to the clock of [`sa_recorder::now_ns`]. The wall clock is `ahead_ns` ahead of it. Returns `None` for a time before
-/// the host's boot.
+/// Converts the start of an MSPTI record, which is a wall-clock time, to the clock of [`sa_recorder::now_ns`]. The wall clock is `ahead_ns` ahead of it.
+/// Returns `None` for a time before the host's boot.
 fn on_host(record: &Record, ahead_ns: i64) -> Option<u64> {
     u64::try_from(record.start_ns.checked_sub(ahead_ns)?).ok()
 }

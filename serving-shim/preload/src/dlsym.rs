@@ -88,7 +88,7 @@ extern "C" fn answer(handle: *mut c_void, name: *const c_char) -> Answer {
     let function = if name.is_null() || handle == libc::RTLD_NEXT || !may_be_wrapped(name) {
         None
     } else if is_outside() {
-        unnoticed(|| function(real, handle, name)).flatten()
+        unnoticed(|| find_wrapper(real, handle, name)).flatten()
     } else {
         // Our own work queries functions for itself, not for the host.
         own_dlsym_called();
@@ -109,7 +109,7 @@ fn may_be_wrapped(name: *const c_char) -> bool {
 
 /// Returns the wrapper of the function that a library defines under this name. If another library defines the name, the wrapper does not call that function,
 /// so the caller must get the function itself, and the result is `None`.
-fn function(real: Dlsym, handle: *mut c_void, name: *const c_char) -> Option<*mut c_void> {
+fn find_wrapper(real: Dlsym, handle: *mut c_void, name: *const c_char) -> Option<*mut c_void> {
     // SAFETY: the caller's C string.
     let hook = hook_of(unsafe { CStr::from_ptr(name) })?;
     // SAFETY: the caller's own arguments. With RTLD_DEFAULT only the global scope is searched, not that of a caller that was loaded locally, because the call comes from here.

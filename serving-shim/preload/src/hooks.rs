@@ -152,8 +152,8 @@ macro_rules! observed {
         )
     };
     (@copied aclrtValueWrite $($arg:tt)*) => { size_of::<u64>() as u64 };
-    (@copied aclrtMemcpyBatch $($arg:tt)*) => { traffic::sum(arg!(sizes $($arg)*), arg!(size_count $($arg)*)) };
-    (@copied aclrtMemcpyBatchAsync $($arg:tt)*) => { traffic::sum(arg!(sizes $($arg)*), arg!(size_count $($arg)*)) };
+    (@copied aclrtMemcpyBatch $($arg:tt)*) => { traffic::total_bytes(arg!(sizes $($arg)*), arg!(size_count $($arg)*)) };
+    (@copied aclrtMemcpyBatchAsync $($arg:tt)*) => { traffic::total_bytes(arg!(sizes $($arg)*), arg!(size_count $($arg)*)) };
     (@copied $name:ident $($arg:tt)*) => { arg!(count $($arg)*) as u64 };
     (host_func aclrtLaunchHostFunc $call:ident [stream $stream:ident] $($rest:tt)*) => {
         call::wait($call, || Wait { stream: Some($stream), ..Wait::new("sync") })

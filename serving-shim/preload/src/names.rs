@@ -46,7 +46,8 @@ pub(crate) fn by_handle(func: aclrtFuncHandle) -> Name<'static> {
     }
 }
 
-/// Returns the name of the kernel that has this handle at the rt level. ACL may not know such a handle, so only learned names count.
+/// Returns the name of the kernel that has this handle at the rt level, the vendor's interface below ACL. ACL may not know such a handle, so only learned
+/// names count.
 pub(crate) fn by_rt_handle(func: *mut c_void) -> Name<'static> {
     from_entry(HANDLES.get(func.addr()))
 }

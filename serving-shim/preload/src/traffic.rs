@@ -26,7 +26,7 @@ pub(crate) fn bytes_of_items(items: *const HcclSendRecvItem, count: u32) -> u64 
 }
 
 /// Returns the total number of bytes of a batch of copies, or 0 for a batch that is too long to add up.
-pub(crate) fn sum(sizes: *const usize, count: usize) -> u64 {
+pub(crate) fn total_bytes(sizes: *const usize, count: usize) -> u64 {
     if sizes.is_null() || count > MAX_SIZES {
         return 0;
     }

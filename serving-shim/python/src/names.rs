@@ -63,7 +63,7 @@ pub(crate) fn intern(
     name: &Bound<'_, PyAny>,
 ) -> PyResult<Named> {
     let site = RECENT.with(name.py(), |recent| {
-        let cached = recent[slot(name)].as_ref();
+        let cached = recent[slot_index(name)].as_ref();
         let cached = cached.filter(|cached| cached.matches(level, category, name));
         cached.map(|cached| cached.site)
     });
@@ -73,8 +73,8 @@ pub(crate) fn intern(
     }
 }
 
-/// Returns the index at which the cache stores this name.
-fn slot(name: &Bound<'_, PyAny>) -> usize {
+/// Returns the index in the cache at which this name is stored. It depends on the address of the name's object.
+fn slot_index(name: &Bound<'_, PyAny>) -> usize {
     (name.as_ptr().addr() >> 4) % CACHED_NAMES
 }
 
@@ -94,7 +94,7 @@ fn intern_new(
         level,
         site,
     };
-    let replaced = RECENT.with(name.py(), |recent| recent[slot(name)].replace(cached));
+    let replaced = RECENT.with(name.py(), |recent| recent[slot_index(name)].replace(cached));
     drop(replaced); // outside `with`, because dropping an object may run code
     Ok(Named::Site(site))
 }

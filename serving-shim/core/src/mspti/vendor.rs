@@ -157,7 +157,7 @@ impl Vendor {
             // SAFETY: MSPTI has written `valid` bytes, and no thread writes to the buffer until it is released.
             let bytes =
                 unsafe { std::slice::from_raw_parts(filled.start.wrapping_add(offset), rest) };
-            end = (offset + length(bytes)).min(filled.valid);
+            end = (offset + record_bytes(bytes)).min(filled.valid);
             match self.names.read(bytes) {
                 Some(kernel) => add(kernel),
                 None => unreadable += 1,
@@ -230,7 +230,7 @@ impl Names {
 }
 
 /// Returns the length in bytes of MSPTI's record at the start of `bytes`, which depends on its kind.
-fn length(bytes: &[u8]) -> usize {
+fn record_bytes(bytes: &[u8]) -> usize {
     match mspti::kind(bytes) {
         Some(MSPTI_ACTIVITY_KIND_COMMUNICATION) => size_of::<msptiActivityCommunication>(),
         _ => RECORD,

@@ -45,7 +45,8 @@ pub(crate) fn invalidate() {
     AGE.fetch_add(1, Ordering::AcqRel);
 }
 
-/// Returns the current age of the cache, for a new entry. It increases with each invalidation. Call this before asking the runtime about the stream.
+/// Returns the age of the stream cache, for a new entry: the number of streams that were created or destroyed so far. Call this before asking the runtime
+/// about the stream.
 pub(crate) fn age() -> u64 {
     AGE.load(Ordering::Acquire)
 }

@@ -69,7 +69,7 @@ pub(super) fn is_of_a_copy(function: NonNull<c_void>) -> bool {
 /// Returns the paths of the libraries after this one, in the order in which the linker searches them, without copies of this library.
 fn later_objects() -> Option<Vec<CString>> {
     let own = path_of(here())?;
-    let mut paths = loaded();
+    let mut paths = loaded_paths();
     // The program itself is the first object and cannot be found by its path.
     let at = paths.iter().position(|path| path.as_c_str() == own);
     paths.drain(..=at.unwrap_or(0).min(paths.len().saturating_sub(1)));
@@ -104,7 +104,7 @@ fn was_loaded_first() -> bool {
     let Some(own) = path_of(here()) else {
         return true;
     };
-    let loaded = loaded();
+    let loaded = loaded_paths();
     let mut copies = loaded
         .iter()
         .filter(|path| file_name(path) == file_name(own));
@@ -120,7 +120,7 @@ fn file_name(path: &CStr) -> &[u8] {
 /// Returns the paths of the program and all loaded libraries, in the order in which they were loaded.
 ///
 /// Nothing is allocated during the walk, because the linker holds a lock: an allocator may walk over the loaded objects while it holds its own lock.
-fn loaded() -> Vec<CString> {
+fn loaded_paths() -> Vec<CString> {
     let mut paths = Paths::default();
     // Reserve twice the size of the last walk, because other threads may load more meanwhile.
     while !paths.walk() {
@@ -141,7 +141,7 @@ struct Paths {
 }
 
 impl Paths {
-    /// Asks the linker for the paths of the program and all loaded libraries, and collects them. Returns true if there was room for all of them.
+    /// Collects the paths of the program and all loaded libraries, which the linker lists. Returns true if there was room for all of them.
     fn walk(&mut self) -> bool {
         self.bytes = 0;
         self.text.clear();

@@ -9,7 +9,7 @@ use sa_recorder::now_ns;
 /// Maximum age of a stamp. A wall clock that was set back must not place a request before the server's start.
 const OLDEST_S: f64 = 3600.0;
 
-/// Returns the time of a `time.monotonic` stamp, or `None` for anything else.
+/// Converts a stamp of `time.monotonic` (seconds) to the recorder's time in ns. Returns None for anything else.
 #[pyfunction]
 #[pyo3(signature = (seconds, /))]
 #[expect(
@@ -22,7 +22,8 @@ pub(crate) fn from_monotonic(seconds: &Bound<'_, PyAny>) -> Option<u64> {
     (0.0 < seconds && seconds < 1e9).then_some((seconds * 1e9) as u64)
 }
 
-/// Returns the time of a `time.time` stamp, or `None` for anything else, for a time in the future and for one over an hour ago.
+/// Converts a stamp of `time.time` (seconds) to the recorder's time in ns. Returns `None` for anything else, for a time in the future and for one over an hour
+/// ago.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
