@@ -34,7 +34,7 @@ pub(crate) fn is_outermost(frame: usize) -> bool {
     (outermost == 0 || frame > outermost.saturating_add(NEAR_BYTES)) && is_whole()
 }
 
-/// Returns an address in the stack frame of the caller.
+/// Returns an address in the stack frame of the caller, by which nested calls are recognised.
 #[inline(always)]
 pub(crate) fn frame() -> usize {
     let here = 0u8;

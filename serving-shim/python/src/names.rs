@@ -138,7 +138,7 @@ pub(crate) fn level_of(name: &str) -> PyResult<Level> {
     }
 }
 
-/// Returns the name of a level.
+/// Returns the name of a level of detail: `e2e`, `kernel` or `verbose`.
 pub(crate) fn level_name(level: Level) -> &'static str {
     match level {
         Level::E2e => "e2e",

@@ -243,7 +243,7 @@ impl Runtime {
         }
     }
 
-    /// Reads the device's clock through the driver, without a stream.
+    /// Reads the device's clock through the driver, without a stream. Returns bounds of the time in ns.
     pub(crate) fn clock(&self, device: i32) -> Result<Bounds, Code> {
         let logical = self.logical_device(device);
         let khz = self.counter_khz(logical)?;
@@ -261,7 +261,7 @@ impl Runtime {
         Ok(Stream(stream as usize))
     }
 
-    /// Destroys a stream from `create_stream`.
+    /// Destroys one of our own streams, which `create_stream` has created.
     pub(crate) fn destroy_stream(&self, stream: Stream) {
         if let Ok(destroy) = self.acl.lifecycle.aclrtDestroyStream {
             // SAFETY: the stream comes from `create_stream` and is destroyed once.

@@ -25,7 +25,7 @@ impl NullSpan {
         let _ = (kind, value, traceback);
     }
 
-    /// Returns the function unchanged.
+    /// Returns the decorated function unchanged, because this span records nothing.
     #[pyo3(signature = (function, /))]
     fn __call__(&self, function: Py<PyAny>) -> Py<PyAny> {
         function
