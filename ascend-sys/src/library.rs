@@ -67,8 +67,8 @@ fn list(attempts: &[Attempt]) -> String {
 }
 
 impl Library {
-    /// Opens the first candidate that exists: one that is already loaded, otherwise one that the loader finds by name, otherwise one in the folders. Never opens a
-    /// simulated runtime.
+    /// Opens the first of these candidates for a library that exists: one that is already loaded, otherwise one that the loader finds by name, otherwise one
+    /// in the folders. Never opens a simulated runtime.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl Library {
         Self::first(simulator_candidates(), true)
     }
 
-    /// Opens the simulated runtime under another of its names, in the folder where this one was found.
+    /// Opens the simulated runtime under another of its file names, in the folder where this library was found.
     ///
     /// # Errors
     ///

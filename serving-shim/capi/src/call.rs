@@ -36,8 +36,8 @@ pub(crate) fn guarded<R>(fallback: R, record: impl FnOnce() -> R) -> R {
     guarded_memory(fallback, record)
 }
 
-/// Runs `record` like [`guarded`], but does not disable cancellation, which the recorder does itself where it must. Disabling and enabling it costs two locked
-/// instructions.
+/// Runs `record`, the body of an exported function, like [`guarded`], but does not disable thread cancellation. The recorder does that itself where it must.
+/// Disabling and enabling it costs two locked instructions.
 #[inline(always)]
 pub(crate) fn guarded_memory<R>(fallback: R, record: impl FnOnce() -> R) -> R {
     let _errno = Errno::save();

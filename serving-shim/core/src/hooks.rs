@@ -140,7 +140,7 @@ pub fn own_call(call: impl FnOnce() -> Code) -> Code {
     })
 }
 
-/// Returns true if [`last_error`] and the functions after it may return something else than the runtime. Costs one load.
+/// Returns true if the program may have to see other answers than the runtime's: those of [`last_error`] and the functions after it. Costs one load.
 #[inline]
 pub fn answers_differ() -> bool {
     thread::is_interposed()

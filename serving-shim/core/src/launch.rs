@@ -62,8 +62,8 @@ impl<T, E> Outcome for Result<T, E> {
     }
 }
 
-/// Calls a closure and times the launch that it makes into a stream of the calling thread's context. A null stream means the default stream. Returns the closure's
-/// result.
+/// Calls the closure `launch` and times the launch that it makes into a stream of the calling thread's context. A null stream means the default stream.
+/// Returns the closure's result.
 pub fn launch_timed<R: Outcome>(stream: *mut c_void, name: &str, launch: impl FnOnce() -> R) -> R {
     let timed = Launch::begin(stream, name, 0);
     let result = launch();
@@ -72,7 +72,7 @@ pub fn launch_timed<R: Outcome>(stream: *mut c_void, name: &str, launch: impl Fn
 }
 
 impl Launch {
-    /// Returns a launch that is not recorded.
+    /// Returns a launch object that records nothing.
     pub(crate) const fn off() -> Launch {
         Launch(None)
     }

@@ -69,8 +69,8 @@ fn awaited_shim() -> &'static Shim {
     SHIM.get().unwrap_or_else(idle_shim)
 }
 
-/// Returns a shim that times nothing. A thread gets it if creating the real one takes more than a second, for example because a library constructor
-/// blocks. So does a child that was forked while its parent was creating one.
+/// Returns a shim (the object that times launches) that times nothing. A thread gets it if creating the real one takes more than a second, for example because
+/// a library constructor blocks. So does a child that was forked while its parent was creating one.
 fn idle_shim() -> &'static Shim {
     static IDLE: OnceLock<Shim> = OnceLock::new();
     IDLE.get_or_init(|| Shim::new(Timing::default(), 1))

@@ -64,7 +64,8 @@ fn kernel(name: &KernelName) -> serving_shim::Name {
     }
 }
 
-/// Returns the last error that the host must see if the real function has returned `real`. `is_cleared` is true if that call cleared the error.
+/// Returns the runtime's last error as the host must see it. `real` is what the real function has returned, and `is_cleared` is true if that call cleared the
+/// error.
 pub(crate) fn last_error(real: i32, level: aclrtLastErrLevel, is_cleared: bool) -> i32 {
     match level {
         ACL_RT_THREAD_LEVEL => serving_shim::hooks::last_error(real, is_cleared),

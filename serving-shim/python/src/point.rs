@@ -238,7 +238,7 @@ pub(crate) fn duration(
     Ok(())
 }
 
-/// Records a span that has already ended on the calling thread's track, even if a task is running on the thread.
+/// Records a span that has already ended, by its start and its duration in ns, on the calling thread's track, even if a task is running on the thread.
 #[pyfunction]
 #[pyo3(signature = (name, cat, start_ns, dur_ns, args, /))]
 pub(crate) fn thread_duration(

@@ -61,7 +61,7 @@ pub(crate) fn set_thread_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns true if anything is recorded, or events of this level. The call starts nothing.
+/// Returns true if events of this level are recorded or, without a level, if any are. The call starts nothing.
 #[pyfunction]
 #[pyo3(signature = (level=None))]
 pub(crate) fn is_enabled(level: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {

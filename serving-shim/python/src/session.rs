@@ -118,7 +118,7 @@ pub(crate) fn current_fragment() -> Option<PathBuf> {
     is_under_way().then(|| Recorder::get().fragment()).flatten()
 }
 
-/// Returns true if a recording is under way, here or in the process that forked this one. Starts nothing.
+/// Returns true if a recording is under way, in this process or in the one that forked it. The call starts nothing.
 #[pyfunction]
 pub(crate) fn is_under_way() -> bool {
     let is_there = HAS_BEGUN.load(Ordering::Relaxed) || !Recorder::get().exports().is_empty();
@@ -161,7 +161,7 @@ fn has_failed() -> bool {
         && Recorder::get().levels() == Levels::NONE
 }
 
-/// Stores whether the environment asks for recording when the package is imported.
+/// Stores, when the package is imported, whether the environment variables ask for recording.
 pub(crate) fn store_request() {
     let was_requested = Config::from_lookup(host::variable).is_some();
     WAS_REQUESTED.store(was_requested, Ordering::Relaxed);

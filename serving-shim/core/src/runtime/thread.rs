@@ -136,7 +136,7 @@ pub(crate) fn check_for_submitted(runtime: &Runtime) {
     }
 }
 
-/// Returns true if a task that the program submits now may have the ids of our last event, because a stream was created or destroyed since then.
+/// Returns true if a task that the program submits now may have the same ids as our last event, because a stream was created or destroyed since then.
 pub(crate) fn may_repeat_record() -> bool {
     let recorded = RECORDED.get();
     recorded.is_some_and(|recorded| recorded.age != stream_cache::age())

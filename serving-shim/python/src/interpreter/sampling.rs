@@ -148,7 +148,7 @@ pub(crate) fn before_fork(py: Python<'_>) {
     end_thread(py);
 }
 
-/// Starts the sampling thread again in the parent after a fork.
+/// Starts the sampling thread again in the parent after a fork, unless another fork is in progress.
 #[pyfunction]
 pub(crate) fn after_fork_in_parent() {
     let mut sampling = sampling();
