@@ -38,7 +38,9 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Stores the offset and size of a part that is ready for use.
+    /// Stores where a part of the ring file begins (`offset`) and its size in bytes, with a
+    /// checksum that depends on `seed`. The part must be ready for use, because readers can now
+    /// find it.
     pub(crate) fn store(self, seed: u32, offset: usize, bytes: usize) {
         let (offset, bytes) = (offset as u64, u32::try_from(bytes).unwrap_or(0));
         let store_u32 = |at: usize, value| {
@@ -52,7 +54,9 @@ impl Link {
 }
 
 impl Chain {
-    /// Returns an empty chain whose first link is at byte `link_at` of `map`.
+    /// Creates a chain without chunks. The link to its first chunk will be stored at byte `link_at`
+    /// of `map`. Each chunk has `chunk_bytes` bytes, and each entry a text area of `text_bytes`
+    /// bytes.
     pub(crate) fn new(
         map: Map,
         link_at: usize,
@@ -70,14 +74,16 @@ impl Chain {
         }
     }
 
-    /// Returns an entry, or `None` if its chunk does not exist.
+    /// Returns the ring entry of the open span with index `nth` in the chain, or `None` if there is
+    /// no chunk for it.
     pub(crate) fn entry(&self, nth: usize) -> Option<OpenEntry> {
         let (chunk, nth) = self.chunk_of(nth)?;
         let at = layout::CHUNK_HEAD_BYTES + nth * layout::OPEN_ENTRY_BYTES;
         Some(OpenEntry::new(chunk, at))
     }
 
-    /// Returns the area for the text of an entry, or `None` if its chunk does not exist.
+    /// Returns the text area of the open span with index `nth` in the chain, or `None` if there is
+    /// no chunk for it.
     pub(crate) fn text(&self, nth: usize) -> Option<TextArea> {
         let (chunk, nth) = self.chunk_of(nth)?;
         let texts = layout::CHUNK_HEAD_BYTES + self.entries * layout::OPEN_ENTRY_BYTES;
@@ -85,21 +91,22 @@ impl Chain {
         Some(TextArea::new(text))
     }
 
-    /// Returns the chunk of an entry and the entry's index within it.
+    /// Returns the mapped chunk that contains entry `nth` of the chain, and the index of the entry
+    /// within that chunk. Returns `None` if the chunk does not exist.
     fn chunk_of(&self, nth: usize) -> Option<(Map, usize)> {
         let chunk = self.chunks.get(nth / self.entries)?.get()?;
         Some(((*chunk)?, nth % self.entries))
     }
 
-    /// Returns the number of entries.
+    /// Returns the number of entries in all chunks that exist.
     pub(crate) fn len(&self) -> usize {
         let chunks = self.chunks.iter().map_while(|chunk| *chunk.get()?);
         chunks.count() * self.entries
     }
 
-    /// Adds chunks until there is one for entry `nth`. `add` maps a new chunk of the given size and
-    /// also returns its offset in the file. Callers make sure that only one thread at a time calls
-    /// this.
+    /// Adds chunks until the chain has one for entry `nth`, or until the file has no room. `add`
+    /// extends the ring file by the given number of bytes and returns the new mapping and its
+    /// offset in the file. Callers make sure that only one thread at a time calls this.
     pub(crate) fn extend_to(&self, nth: usize, mut add: impl FnMut(usize) -> Option<(Map, usize)>) {
         let mut link = Some(self.first);
         for chunk in self.chunks.iter().take(nth / self.entries + 1) {
@@ -113,21 +120,22 @@ impl Chain {
         }
     }
 
-    /// Returns true if entry `nth` has a chunk or will never get one.
+    /// Returns true if there is nothing left to try for entry `nth`: its chunk exists, the file had
+    /// no room for the chunk, or the entry is beyond the maximum length of the chain.
     pub(crate) fn is_decided(&self, nth: usize) -> bool {
         let chunk = self.chunks.get(nth / self.entries);
         chunk.is_none_or(|chunk| chunk.get().is_some())
     }
 
-    /// Decides that entry `nth` has no chunk, unless it already has one. Only for a chain that a
-    /// single thread extends.
+    /// Marks the chunk of entry `nth` as one for which there was no room, unless the chunk exists.
+    /// Then nobody tries again to create it. Only for a chain that a single thread extends.
     pub(crate) fn give_up(&self, nth: usize) {
         if let Some(chunk) = self.chunks.get(nth / self.entries) {
             let _ = chunk.set(None); // it may already exist
         }
     }
 
-    /// Unmaps everything. Nothing may use the chain any more.
+    /// Unmaps all chunks of the chain. Nothing may use the chain any more.
     pub(crate) fn unmap(&self) {
         let chunks = self.chunks.iter().filter_map(OnceLock::get).flatten();
         chunks.for_each(|chunk| chunk.unmap());

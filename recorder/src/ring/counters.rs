@@ -26,7 +26,8 @@ pub(crate) struct Unreported {
 }
 
 impl Counters {
-    /// Returns the counts of process `pid` in the table at byte `at` of a mapping.
+    /// Returns the loss counts of process `pid`. They are stored in the ring's count table, which
+    /// begins at byte `at` of `map`.
     pub(crate) fn new(map: Map, at: usize, pid: u32) -> Counters {
         Counters {
             map,
@@ -44,7 +45,8 @@ impl Counters {
         self.at + cause.number() as usize * layout::LOSS_ENTRY_BYTES
     }
 
-    /// Counts one event. Signal handlers may call this.
+    /// Counts one loss of this cause. Also adds it to the process's total if the cause loses an
+    /// event. Signal handlers may call this.
     pub(crate) fn count(&self, cause: Cause) {
         self.add(cause, 1);
         if cause.loses_events() {
@@ -52,7 +54,8 @@ impl Counters {
         }
     }
 
-    /// Counts losses without adding them to the total.
+    /// Adds `count` losses of a cause at the current time, without adding them to the process's
+    /// total.
     pub(crate) fn add(&self, cause: Cause, count: u64) {
         let now_ns = clock::now_ns();
         let first = self.u64_at(cause, layout::LOSS_FIRST_AT);
@@ -63,14 +66,14 @@ impl Counters {
         events.fetch_add(count, Ordering::Release);
     }
 
-    /// Counts a span that was opened without an entry in the ring, until [`Counters::end_hidden`].
-    /// A process that ends in between has lost the span.
+    /// Counts a span as lost while it is open, because it has no entry in the ring. If the process
+    /// ends before [`Counters::end_hidden`] reverts this, nothing else shows the span.
     #[cold]
     pub(crate) fn begin_hidden(&self) {
         self.add(Cause::OpenSpans, 1);
     }
 
-    /// Reverts [`Counters::begin_hidden`] once the span's line is written.
+    /// Reverts [`Counters::begin_hidden`] for a span that has ended.
     #[cold]
     pub(crate) fn end_hidden(&self) {
         let events = self.u64_at(Cause::OpenSpans, layout::COUNT_EVENTS_AT);
@@ -80,24 +83,27 @@ impl Counters {
         }
     }
 
-    /// Counts this process as a child that could not open a fragment. This is the only thing that a
-    /// child ever does to its parent's ring.
+    /// Counts the calling process in the ring of its parent, as a forked child that could not open
+    /// a fragment. `error` is the error number from the system. This is the only thing that a child
+    /// ever does to its parent's ring.
     pub(crate) fn count_refused_child(&self, error: u32) {
         let at = self.entry(Cause::ChildrenRefused) + layout::COUNT_ERROR_AT;
         self.map.u32_at(at).store(error, Ordering::Relaxed);
         self.add(Cause::ChildrenRefused, 1);
     }
 
+    /// Adds a number of lost events to the process's total.
     pub(crate) fn add_total(&self, events: u64) {
         self.total.fetch_add(events, Ordering::Relaxed);
     }
 
-    /// Returns the number of events lost since the process began.
+    /// Returns the number of events lost so far in this recording.
     pub(crate) fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Returns the losses of a cause that no record reports yet.
+    /// Returns the losses of a cause that no record in the trace reports yet. Returns `None` if
+    /// every loss is reported.
     pub(crate) fn unreported(&self, cause: Cause) -> Option<Unreported> {
         let get = |at| self.u64_at(cause, at).load(Ordering::Acquire);
         let (until, reported) = (get(layout::COUNT_EVENTS_AT), get(layout::COUNT_REPORTED_AT));
@@ -112,8 +118,9 @@ impl Counters {
         })
     }
 
-    /// Announces that the record that ends at this position of slot 0 reports the losses. They
-    /// count as reported once that record is published.
+    /// Stores in the count table which record reports these losses: the one that ends at `position`
+    /// of slot 0, the process's own slot. The losses count as reported once that record is
+    /// published.
     pub(crate) fn report_at(&self, unreported: &Unreported, position: u64) {
         let cause = unreported.loss.cause;
         let set = |at, value| self.u64_at(cause, at).store(value, Ordering::Release);
@@ -121,13 +128,13 @@ impl Counters {
         set(layout::LOSS_REPORTED_AT, position);
     }
 
-    /// Stores that the record is published.
+    /// Marks these losses as reported. Called after the record that reports them was published.
     pub(crate) fn mark_reported(&self, unreported: &Unreported) {
         let (cause, first_ns) = (unreported.loss.cause, unreported.loss.first_ns);
         let set = |at, value| self.u64_at(cause, at).store(value, Ordering::Release);
         set(layout::COUNT_REPORTED_AT, unreported.until);
         set(layout::LOSS_REPORTED_AT, 0);
-        // What is counted from now on begins later.
+        // The next loss of this cause is the first again.
         let first = self.u64_at(cause, layout::LOSS_FIRST_AT);
         let _ = first.compare_exchange(first_ns, 0, Ordering::Relaxed, Ordering::Relaxed);
     }

@@ -79,7 +79,8 @@ const LOSSES_AT: usize = DIRECTORY_AT + MAX_SLOTS * layout::DIRECTORY_ENTRY_BYTE
 const HEAD_END: usize = LOSSES_AT + MAX_SLOTS * layout::LOSS_ENTRY_BYTES;
 
 impl Ring {
-    /// Lays out a ring in a new, empty file. The ring contains slot 0.
+    /// Creates a ring in a new, empty file: its header, its tables, and slot 0, which belongs to
+    /// the process instead of a thread. `nonce` and `pid` identify the recorder to readers.
     pub(crate) fn new(
         file: OwnedFd,
         kind: RingKind,
@@ -92,7 +93,7 @@ impl Ring {
         let header = Map::shared(file.as_raw_fd(), 0, end)?;
         let id = fd::status(file.as_raw_fd())?.id;
         let slots = (0..MAX_SLOTS).map(|_| AtomicPtr::default());
-        let lanes_of_group = group_bytes() / layout::LANE_TEXT_BYTES;
+        let lanes_of_group = lane_text_group_bytes() / layout::LANE_TEXT_BYTES;
         let lane_texts = (0..LANES / lanes_of_group).map(|_| OnceLock::new());
         let mut free = Vec::new(); // the end of a thread must not need memory
         let room = free.try_reserve_exact(MAX_SLOTS);
@@ -120,7 +121,7 @@ impl Ring {
                 header,
                 layout::MORE_LANES_AT,
                 layout::MORE_LANES_SEED,
-                more_lanes_bytes(),
+                lane_chunk_bytes(),
                 layout::LANE_TEXT_BYTES,
             ),
         };
@@ -149,7 +150,7 @@ impl Ring {
             self.header.u32_at(at).store(value, Ordering::Relaxed);
         }
         let areas = layout::TextAreas {
-            slot_bytes: small(text_bytes()),
+            slot_bytes: small(slot_text_bytes()),
             lanes_offset: small(LANE_TEXTS_AT),
             lanes_count: small(self.lane_texts.len()),
             lane_bytes: small(layout::LANE_TEXT_BYTES),
@@ -166,12 +167,14 @@ impl Ring {
         self.header.copy_in(0, &layout::MAGIC);
     }
 
-    /// Returns the counts of losses without a position.
+    /// Returns the counts of losses that have no position in a slot. `pid` is the process id for
+    /// the records that report them.
     pub(crate) fn counters(&self, pid: u32) -> Counters {
         Counters::new(self.header, COUNTS_AT, pid)
     }
 
-    /// Returns a slot for a thread: one whose thread has ended, or a new one.
+    /// Returns a slot (the ring area of one thread) for the calling thread: one whose thread has
+    /// ended, or a new one.
     ///
     /// # Errors
     ///
@@ -182,7 +185,8 @@ impl Ring {
         free.map_or_else(|| self.new_slot(), Ok)
     }
 
-    /// Makes a slot available to other threads. Its unflushed lines stay until they are flushed.
+    /// Makes the slot of a thread that ends available to other threads. Lines in it that are not
+    /// flushed yet stay until they are flushed.
     pub(crate) fn release_slot(&self, slot: &'static Slot) {
         if let Ok(mut growth) = self.lock_growth() {
             growth.free.push(slot);
@@ -200,12 +204,12 @@ impl Ring {
         let least = if is_large { LARGE } else { SMALL };
         let bytes = least.next_multiple_of(page_bytes()).next_power_of_two();
         let control_bytes = layout::SLOT_CONTROL_BYTES.next_multiple_of(page_bytes());
-        let (start, front_bytes) = (growth.end, text_bytes() + control_bytes);
+        let (start, front_bytes) = (growth.end, slot_text_bytes() + control_bytes);
         let in_file = self.grow(start, front_bytes + bytes);
         let maps = match in_file {
             Ok(()) => map_slot(self.file.number, start, front_bytes, bytes)?,
             Err(error) if index == 0 => return Err(error), // slot 0 reports losses, so it must be in the file
-            Err(_) => memory_slot(front_bytes, bytes)?, // no room in the file: this thread's tail is not kill-safe
+            Err(_) => map_memory_slot(front_bytes, bytes)?, // no room in the file: this thread's tail is not kill-safe
         };
         let slot = try_box(Slot::new(
             u32::try_from(index).unwrap_or(0),
@@ -220,7 +224,7 @@ impl Ring {
         })?);
         if in_file.is_ok() {
             growth.end = start + front_bytes + bytes;
-            let offset = start + text_bytes();
+            let offset = start + slot_text_bytes();
             self.add_to_directory(DIRECTORY_AT, index, offset, bytes);
         }
         place.store(slot, Ordering::Release);
@@ -234,14 +238,16 @@ impl Ring {
         reserve(self.file.number, self.kind, offset, bytes)
     }
 
-    /// Adds the part at `offset`, which is ready for use, to a directory.
+    /// Stores in a directory of the ring file where a part begins and how long it is, so that
+    /// readers find it. The directory is at offset `directory`, and the part gets the entry with
+    /// index `number`. The part must be ready for use.
     fn add_to_directory(&self, directory: usize, number: usize, offset: usize, bytes: usize) {
         let at = directory + number * layout::DIRECTORY_ENTRY_BYTES;
         let (map, seed) = (self.header, u32::try_from(number).unwrap_or(0));
         Link { map, at }.store(seed, offset, bytes);
     }
 
-    /// Returns all slots created so far.
+    /// Returns all slots (ring areas of one thread each) created so far. Slot 0 is the first.
     pub(crate) fn slots(&self) -> impl Iterator<Item = &'static Slot> {
         let used = self.used.load(Ordering::Acquire) as usize;
         self.slots[..used].iter().filter_map(|slot| {
@@ -250,14 +256,15 @@ impl Ring {
         })
     }
 
-    /// Returns the process's own slot.
+    /// Returns slot 0, which belongs to the process itself instead of a thread.
     pub(crate) fn own_slot(&self) -> &'static Slot {
         self.slots()
             .next()
             .expect("slot 0 is created with the ring")
     }
 
-    /// Assigns a number to a call site; 0 if the table has no room for it.
+    /// Adds the text of a call site to the ring's site table, and stores its number there in the
+    /// site. Returns that number, or 0 if the site cannot be added.
     #[cold]
     #[inline(never)]
     fn add_site(&self, site: &'static Site) -> u32 {
@@ -266,7 +273,9 @@ impl Ring {
         number
     }
 
-    /// Stores a site's text in the site table. Returns `None` if the table is full.
+    /// Appends the text of a call site (its name and category) to the ring's site table. Returns
+    /// the site's number, which is the offset in the table plus 1, or `None` if the text cannot be
+    /// stored.
     fn store_site(&self, text: &[u8]) -> Option<u32> {
         let mut growth = self.lock_growth().ok()?;
         let len = u16::try_from(text.len()).ok()?;
@@ -281,9 +290,10 @@ impl Ring {
         u32::try_from(at + 1).ok()
     }
 
-    /// Returns the number of a call site, and assigns one if it does not have one yet. For a name,
-    /// or a site that cannot have a number, stores the name in the entry and returns 0. `place` is
-    /// the offset and the maximum length of the name.
+    /// Returns the number that identifies a span's call site in the ring's site table, and adds the
+    /// site to the table if necessary. If the span has no site, or its site cannot have a number,
+    /// stores the span's name in its `entry` and returns 0. `place` is the offset of the name in
+    /// the entry and its maximum length.
     #[inline(always)]
     pub(crate) fn site_number(
         &self,
@@ -305,7 +315,8 @@ impl Ring {
         0
     }
 
-    /// Returns the text of the site with this number.
+    /// Returns the text of a call site (its name and category) from the ring's site table. `number`
+    /// is a result of [`Ring::site_number`]. Returns `None` for 0.
     pub(crate) fn site_text(&self, number: u32) -> Option<Vec<u8>> {
         let at = SITES_AT + (number as usize).checked_sub(1)?;
         let len = u16::from_ne_bytes([self.header.byte(at), self.header.byte(at + 1)]);
@@ -313,8 +324,8 @@ impl Ring {
         Some(collect_or_empty(text))
     }
 
-    /// Returns the entry of the lane with index `lane`, counted from 0, or `None` if the file does
-    /// not have one.
+    /// Returns the ring entry for the open span of a lane (a virtual thread for async spans), or
+    /// `None` if the file has no such entry. Lanes are counted from 0.
     #[inline(always)]
     pub(crate) fn lane_entry(&self, lane: u32) -> Option<OpenEntry> {
         let at = LANES_AT + lane as usize * layout::OPEN_ENTRY_BYTES;
@@ -339,7 +350,8 @@ impl Ring {
         self.lane_entry(lane)
     }
 
-    /// Extends the file for entry `nth` of a chain, if that is possible.
+    /// Extends the ring file so that a chain has an entry with index `nth`. Does nothing if that
+    /// was already tried, or if it is not possible.
     #[cold]
     pub(crate) fn extend(&self, chain: &Chain, nth: usize) {
         if chain.is_decided(nth) {
@@ -350,7 +362,8 @@ impl Ring {
         }
     }
 
-    /// Extends the file and maps the new part. Also returns the part's offset.
+    /// Extends the ring file by `bytes` bytes and maps them. Returns the mapping and its offset in
+    /// the file, or `None` if that fails.
     fn add_part(&self, growth: &mut Growth, bytes: usize) -> Option<(Map, usize)> {
         let offset = growth.end;
         self.grow(offset, bytes).ok()?;
@@ -359,7 +372,8 @@ impl Ring {
         Some((map, offset))
     }
 
-    /// Returns the area for the text of a lane's span, or `None` if there was no room for it.
+    /// Returns the text area of a lane, which holds the name and args of its open span. Creates the
+    /// area when it is first used. Returns `None` if the file has no room for it.
     #[inline(always)]
     pub(crate) fn lane_text(&self, lane: u32) -> Option<TextArea> {
         let group = lane as usize >> self.group_bits;
@@ -375,21 +389,23 @@ impl Ring {
         Some(TextArea::new(map.part(at, layout::LANE_TEXT_BYTES)))
     }
 
-    /// Creates the text areas of a group of lanes, unless another thread has done so meanwhile.
+    /// Creates the text areas for the group of lanes with index `group`, and stores their mapping
+    /// in `texts`. If another thread was faster, returns that thread's mapping. Returns `None` if
+    /// there is no room.
     #[cold]
     fn add_lane_texts(&self, group: usize, texts: &OnceLock<Option<Map>>) -> Option<Map> {
         let mut growth = self.lock_growth().ok()?;
         let add = || {
-            let (map, offset) = self.add_part(&mut growth, group_bytes())?;
-            self.add_to_directory(LANE_TEXTS_AT, group, offset, group_bytes());
+            let (map, offset) = self.add_part(&mut growth, lane_text_group_bytes())?;
+            self.add_to_directory(LANE_TEXTS_AT, group, offset, lane_text_group_bytes());
             Some(map)
         };
         *texts.get_or_init(add) // under the lock, so no thread waits here
     }
 
-    /// Locks the state that is needed to extend the file. The thread that holds the lock may hang
-    /// in the file system. Then one thread waits in vain, and the others do not wait until the lock
-    /// is free again.
+    /// Locks the state that is needed to extend the ring file. Returns an error if another thread
+    /// holds the lock for too long, because it hangs in the file system. Then one thread waits in
+    /// vain, and the others do not wait until the lock is free again.
     fn lock_growth(&self) -> io::Result<MutexGuard<'_, Growth>> {
         let growth = if self.is_stuck.load(Ordering::Relaxed) {
             wait::try_lock(&self.growth)
@@ -400,7 +416,7 @@ impl Ring {
         growth.ok_or_else(|| io::Error::from_raw_os_error(libc::ETIMEDOUT))
     }
 
-    /// Returns every lane entry with its lane.
+    /// Returns every lane for which the ring has an entry, with that entry.
     pub(crate) fn lane_entries(&self) -> impl Iterator<Item = (u32, OpenEntry)> {
         (0..u32::try_from(LANES + self.more_lanes.len()).unwrap_or(0))
             .filter_map(|lane| Some((lane, self.lane_entry(lane)?)))
@@ -408,8 +424,8 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// Unmaps everything and closes the file. No thread is inside an event any more, and nothing
-    /// else uses the recorder.
+    /// Unmaps the whole ring and closes its file. No thread is inside an event any more, and
+    /// nothing else uses the recorder.
     fn drop(&mut self) {
         for place in &self.slots {
             let slot = place.swap(std::ptr::null_mut(), Ordering::AcqRel);
@@ -427,6 +443,8 @@ impl Drop for Ring {
     }
 }
 
+/// Reserves `bytes` bytes of the ring file from `offset` on, or of the memory that replaces the
+/// file.
 fn reserve(file: RawFd, kind: RingKind, offset: usize, bytes: usize) -> io::Result<()> {
     match kind {
         RingKind::File => fd::allocate(file, offset, bytes),
@@ -434,23 +452,25 @@ fn reserve(file: RawFd, kind: RingKind, offset: usize, bytes: usize) -> io::Resu
     }
 }
 
-/// Returns the size of the text area before each slot in bytes.
-fn text_bytes() -> usize {
+/// Returns the size in bytes of the text area that precedes each slot.
+fn slot_text_bytes() -> usize {
     layout::SLOT_TEXT_BYTES.next_multiple_of(page_bytes())
 }
 
-/// Returns the size in bytes of the text areas of one group of lanes.
-fn group_bytes() -> usize {
+/// Returns the size in bytes of the text areas for one group of lanes, which are created together.
+fn lane_text_group_bytes() -> usize {
     (16 * layout::LANE_TEXT_BYTES).next_multiple_of(page_bytes())
 }
 
-/// Returns the size in bytes of a chunk of lanes beyond the table.
-fn more_lanes_bytes() -> usize {
+/// Returns the size in bytes of a chunk with the entries and texts of further lanes. Such chunks
+/// are added to the ring file when the lane table, which has a fixed size, is full.
+fn lane_chunk_bytes() -> usize {
     let bytes = MORE_LANES * (layout::OPEN_ENTRY_BYTES + layout::LANE_TEXT_BYTES);
     (layout::CHUNK_HEAD_BYTES + bytes).next_multiple_of(page_bytes())
 }
 
-/// Maps a slot: the part before its ring bytes, and the ring bytes.
+/// Maps a slot that begins at `offset` of a file. Returns two mappings: the front (the slot's text
+/// area and control part, `front_bytes` long), and the `bytes` ring bytes that hold its lines.
 fn map_slot(
     file: RawFd,
     offset: usize,
@@ -463,7 +483,9 @@ fn map_slot(
     Ok((front, ring))
 }
 
-fn memory_slot(front_bytes: usize, bytes: usize) -> io::Result<(Map, Map)> {
+/// Creates a slot in anonymous memory, for a ring file without room. Returns the same two mappings
+/// as [`map_slot`].
+fn map_memory_slot(front_bytes: usize, bytes: usize) -> io::Result<(Map, Map)> {
     let memory = fd::memory_file()?;
     fd::resize(memory.as_raw_fd(), front_bytes + bytes)?;
     map_slot(memory.as_raw_fd(), 0, front_bytes, bytes)

@@ -11,7 +11,7 @@ pub(crate) struct FreeLanes {
 }
 
 impl FreeLanes {
-    /// Reserves room for a lane, so that freeing it needs no memory.
+    /// Reserves memory for the bit of a new lane, so that [`FreeLanes::release`] needs none.
     pub(crate) fn reserve(&mut self, lane: u32) -> Result<(), TryReserveError> {
         let missing = (word_and_bit(lane).0 + 1).saturating_sub(self.words.len());
         self.words.try_reserve(missing)?;
@@ -19,7 +19,8 @@ impl FreeLanes {
         Ok(())
     }
 
-    /// Removes and returns the lowest free lane for which `is_vacant` is true.
+    /// Removes the lowest free lane for which `is_vacant` returns true from the set, and returns
+    /// it. Returns `None` if there is no such lane.
     #[inline(always)]
     pub(crate) fn allocate(&mut self, is_vacant: impl Fn(u32) -> bool) -> Option<u32> {
         let mut at = self.first;
@@ -41,7 +42,8 @@ impl FreeLanes {
         }
     }
 
-    /// Marks a lane as free. Its room was reserved before.
+    /// Adds a lane to the set of free lanes. [`FreeLanes::reserve`] was called for it when it was
+    /// created.
     #[inline]
     pub(crate) fn release(&mut self, lane: u32) {
         let (at, bit) = word_and_bit(lane);
@@ -52,7 +54,7 @@ impl FreeLanes {
     }
 }
 
-/// Returns the index of a lane's word and its bit in that word.
+/// Returns the index of the word that contains a lane's bit, and a mask with only that bit set.
 #[inline(always)]
 const fn word_and_bit(lane: u32) -> (usize, u64) {
     (lane as usize / 64, 1 << (lane % 64))

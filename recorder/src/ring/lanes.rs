@@ -71,7 +71,8 @@ pub(crate) struct OwnText {
 }
 
 impl OwnText {
-    /// Returns `"name":"…","cat":"…"`.
+    /// Returns the span's name and category as `"name":"…","cat":"…"`, or nothing if a site names
+    /// the span.
     pub(crate) fn names(&self) -> &[u8] {
         self.text.get(..self.names).unwrap_or_default()
     }
@@ -114,8 +115,9 @@ const MARK: &str = " (async)";
 pub(crate) type NumberRoom = [u8; 24];
 
 impl LaneName {
-    /// Marks a given name as that of a lane. If there is not enough memory, counts that and names
-    /// the lane by its number.
+    /// Creates the name of a lane from the one that the program requested, with the suffix `
+    /// (async)`. If there is not enough memory, counts that and returns a name made from the lane's
+    /// number.
     fn new(name: &str) -> LaneName {
         let marked = try_concat([name, MARK]).and_then(Shared::new);
         if marked.is_err() {
@@ -124,7 +126,8 @@ impl LaneName {
         marked.map_or(LaneName::Numbered, LaneName::Given)
     }
 
-    /// Returns the name as text.
+    /// Returns the name of lane `lane` as text. `room` is a buffer for a name made from the lane's
+    /// number.
     pub(crate) fn text<'a>(&'a self, lane: u32, room: &'a mut NumberRoom) -> &'a str {
         match self {
             LaneName::Numbered => {
@@ -153,7 +156,8 @@ impl Lane {
         self.name = name;
     }
 
-    /// Returns the lane's name if it must be written to the trace, and marks it as written.
+    /// Returns the lane's name if the trace does not contain it yet, and marks it as written. The
+    /// caller must then write it.
     fn name_to_write(&mut self) -> Option<LaneName> {
         if std::mem::replace(&mut self.is_name_written, true) {
             return None;
@@ -164,10 +168,11 @@ impl Lane {
 }
 
 impl Lanes {
-    /// Allocates the lowest free lane to a span inside the span of lane `parent`, or to an
-    /// independent span on a lane with this name. The span is also independent if `parent` already
-    /// has a child, or if too many spans are nested. A lane that was freed can be reused once
-    /// `is_vacant` is true for it. Returns `None` if there is not enough memory for another lane.
+    /// Allocates the lowest free lane to a new async span. The span becomes the child of the open
+    /// span of lane `parent`. It becomes independent if there is no parent, if the parent already
+    /// has a child, or if too many spans are nested. Then its lane gets the name `name`. A lane
+    /// that was freed can be reused once `is_vacant` returns true for it. Returns `None` if there
+    /// is not enough memory for another lane.
     #[inline(always)]
     pub(crate) fn allocate(
         &mut self,
@@ -199,8 +204,8 @@ impl Lanes {
         })
     }
 
-    /// Nests the span of a lane in the span of lane `outer`, so that it is shown where that span is
-    /// shown.
+    /// Makes the span of `lane` a child of the span of lane `outer`, so that both are shown on the
+    /// same lane.
     #[inline]
     fn nest(&mut self, outer: u32, lane: u32) {
         let outer_lane = self.at(outer);
@@ -229,7 +234,9 @@ impl Lanes {
         parent.is_some_and(|parent| parent.child.is_none() && parent.depth < MAX_DEPTH)
     }
 
-    /// Begins the span of an allocated lane now. Returns its start.
+    /// Begins the span of an allocated lane, and returns its start in ns. This is `now_ns`, or
+    /// slightly later if the spans on its lane would not nest otherwise, or if another span began
+    /// at that time.
     #[inline(always)]
     pub(crate) fn begin(&mut self, lane: u32, site: Option<&'static Site>, now_ns: u64) -> u64 {
         let parent = self.at(lane).parent;
@@ -242,7 +249,8 @@ impl Lanes {
         self.last_start_ns
     }
 
-    /// Ends the span of a lane now. The lane stays in use until it is freed.
+    /// Ends the span of a lane at `now_ns`, or slightly later if the spans on its lane would not
+    /// nest otherwise. The lane stays in use until [`Lanes::release`].
     #[inline(always)]
     pub(crate) fn end(&mut self, lane: u32, now_ns: u64) -> Ended {
         let orphan = self.at(lane).child.take();
@@ -266,8 +274,9 @@ impl Lanes {
         }
     }
 
-    /// Makes a span independent: it and the spans inside it are shown on its own lane. Returns the
-    /// time of the last change there.
+    /// Makes the span of lane `first` independent of its parent, which ends. From now on, the span
+    /// and those inside it are shown on lane `first`. Returns the latest time in ns at which one of
+    /// them has begun or ended.
     fn detach(&mut self, first: u32) -> u64 {
         self.at(first).parent = None;
         let (mut next, mut until_ns) = (Some(first), 0);
@@ -287,28 +296,30 @@ impl Lanes {
             .map_or(lane, |lane| lane.shown_lane)
     }
 
-    /// Returns the lane that a lane's span is shown on. Returns `None` if something has ended since
-    /// `start_ns` or is open inside the span. A point in time (`start_ns` is `u64::MAX`) always
-    /// fits.
+    /// Returns the lane on which the span of `lane` is shown, for an event that lasts from
+    /// `start_ns` until now. Returns `None` if the event would overlap another span: one that is
+    /// open inside the span of `lane`, or has ended there since `start_ns`. For an event without a
+    /// duration, `start_ns` is `u64::MAX`, and the event always fits.
     pub(crate) fn shown_lane_since(&self, lane: u32, start_ns: u64) -> Option<u32> {
         let lane = self.lanes.get(lane as usize)?;
         let is_free = start_ns == u64::MAX || lane.child.is_none() && lane.until_ns <= start_ns;
         is_free.then_some(lane.shown_lane)
     }
 
-    /// Returns the name of a lane if it is not in the trace yet, and marks it as written.
+    /// Returns the name of a lane if the trace does not contain it yet, and marks it as written.
+    /// The caller must then write it.
     #[cold]
     pub(crate) fn unwritten_name(&mut self, lane: u32) -> Option<LaneName> {
         self.lanes.get_mut(lane as usize)?.name_to_write()
     }
 
-    /// Returns the own text of a lane's span. A caller that moves it out without ending the span
-    /// must put it back.
+    /// Returns the text that a lane stores for its span because neither the ring nor a site
+    /// contains it. A caller that moves it out without ending the span must put it back.
     pub(crate) fn own_text(&mut self, lane: u32) -> &mut OwnText {
         &mut self.at(lane).own
     }
 
-    /// Frees a lane.
+    /// Frees a lane whose span has ended, so that another span can use it.
     pub(crate) fn release(&mut self, lane: u32) {
         self.free.release(lane);
     }

@@ -21,8 +21,9 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Describes the loss of published lines. Counts their events, including the ones that a loss
-    /// record among them reports, and reads the times of the first and the last event.
+    /// Describes the loss of `lines`, which begin at position `from` of their slot. Counts their
+    /// events, including the ones that a loss record among them reports, and reads the times of the
+    /// first and the last event. Lines without a time get `now_ns`.
     pub(crate) fn from_lines(cause: Cause, from: u64, lines: &[u8], now_ns: u64) -> Loss {
         let mut loss = Loss {
             cause,
@@ -52,7 +53,8 @@ impl Loss {
         loss
     }
 
-    /// Returns the record of the loss as a line.
+    /// Returns the record of the loss as a line. `slot` and `generation` identify the stream whose
+    /// positions are lost.
     pub(crate) fn line(&self, pid: u32, slot: u32, generation: u32) -> Vec<u8> {
         let loss = CountedLoss {
             pid,
@@ -68,14 +70,16 @@ impl Loss {
     }
 }
 
-/// Returns the tid in a line if it belongs to a kernel thread, otherwise 0.
+/// Returns the tid of an event's line if it is that of a kernel thread. Returns 0 for the line of a
+/// lane or track.
 fn thread_in(line: &[u8]) -> u32 {
     let tid = number_after(line, br#""tid":"#).and_then(|tid| u32::try_from(tid).ok());
     tid.filter(|tid| *tid < LANE_BASE).unwrap_or(0)
 }
 
-/// Returns the line of the record that recording has stopped. Later losses are recorded as far as
-/// they can be counted.
+/// Returns the line of the record which says that recording has stopped at `at_ns`, because the
+/// process has used up its share of the disk. Later losses are recorded as far as they can be
+/// counted.
 pub(crate) fn stopped_line(pid: u32, at_ns: u64) -> Vec<u8> {
     let record = LossRecord {
         cause: Cause::DiskBound.name().into(),
@@ -85,7 +89,8 @@ pub(crate) fn stopped_line(pid: u32, at_ns: u64) -> Vec<u8> {
     process_line(pid, at_ns, &record)
 }
 
-/// Returns a record about the whole process as a line.
+/// Returns a loss record about the whole process as a line. `at_ns` is the time of the record in
+/// ns.
 pub(crate) fn process_line(pid: u32, at_ns: u64, record: &LossRecord<'_>) -> Vec<u8> {
     let at_ns = i64::try_from(at_ns).unwrap_or(i64::MAX);
     record.line((pid.into(), pid.into()), at_ns)

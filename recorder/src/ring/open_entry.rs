@@ -24,7 +24,7 @@ pub(crate) const STACK_NAME: (usize, usize) = (layout::STACK_NAME_AT, layout::ST
 pub(crate) const LANE_NAME: (usize, usize) = (layout::LANE_NAME_AT, layout::LANE_NAME_BYTES);
 
 impl OpenEntry {
-    /// Returns the entry at byte `at`.
+    /// Returns the entry of an open span at byte `at` of `map`.
     #[inline(always)]
     pub(crate) fn new(map: Map, at: usize) -> OpenEntry {
         OpenEntry(Part::new(map, at))
@@ -45,25 +45,29 @@ impl OpenEntry {
         self.map().u32_at(layout::OPEN_SITE_AT)
     }
 
-    /// Returns the word that locates the span's text.
+    /// Returns the word in the entry that locates the span's text: the result of
+    /// [`pack_span_text`](layout::pack_span_text).
     #[inline(always)]
     pub(crate) fn text(&self) -> &'static AtomicU64 {
         self.map().u64_at(layout::OPEN_TEXT_AT)
     }
 
-    /// Returns the parent span's lane plus 1, or 0. Only in the lane table.
+    /// Returns the field with the lane of the parent span plus 1, or with 0 if there is no parent.
+    /// Only in entries of the lane table.
     pub(crate) fn parent(&self) -> &'static AtomicU32 {
         self.map().u32_at(layout::LANE_PARENT_AT)
     }
 
-    /// Stores which line closes the span: the one that ends at `position` of `slot`.
+    /// Stores in the entry which line ends the span: the one that ends at `position` of slot
+    /// `slot`. The span is closed once that line is published.
     pub(crate) fn close_with(&self, slot: u32, position: u64) {
         let closing_slot = self.map().u32_at(layout::LANE_CLOSING_SLOT_AT);
         closing_slot.store(slot, Ordering::Relaxed);
         self.closes_at().store(position, Ordering::Release);
     }
 
-    /// Returns true if the line that closes the span ends at or before this position of its slot.
+    /// Returns true if the line that ends the span is published. `head` is the position after the
+    /// last published line of that line's slot.
     pub(crate) fn is_closed_at(&self, head: u64) -> bool {
         (1..=head).contains(&self.closes_at().load(Ordering::Acquire))
     }
@@ -76,7 +80,9 @@ impl OpenEntry {
         self.map().u64_at(layout::LANE_CLOSES_AT)
     }
 
-    /// Opens an entry of the lane table or of a chain. Its start must be 0 until then.
+    /// Fills the entry of a span that begins. `site` is the span's number in the ring's site table,
+    /// or 0, and `parent` is the lane of the span that contains it. Only for an entry of the lane
+    /// table or of a chain. Its start must be 0 until then.
     pub(crate) fn open(&self, site: u32, parent: Option<u32>, start_ns: u64) {
         self.closes_at().store(0, Ordering::Relaxed);
         let parent = parent.map_or(0, |lane| lane + 1);
@@ -85,7 +91,7 @@ impl OpenEntry {
         self.start().store(start_ns, Ordering::Release);
     }
 
-    /// Stores a name that has no site, cut to `room` bytes, at offset `at` of the entry.
+    /// Stores the name of a span without a site in the entry: at offset `at`, cut to `room` bytes.
     #[cold]
     pub(crate) fn set_name(&self, name: &str, (at, room): (usize, usize)) {
         let cut = &name.as_bytes()[..name.floor_char_boundary(room)];
@@ -94,7 +100,8 @@ impl OpenEntry {
         self.name_len().store(len, Ordering::Relaxed);
     }
 
-    /// Returns the stored name.
+    /// Returns the name that [`OpenEntry::set_name`] stored in the entry. `at` is its offset and
+    /// `room` its maximum length in bytes.
     pub(crate) fn name(&self, (at, room): (usize, usize)) -> String {
         let len = self.name_len().load(Ordering::Relaxed) as usize;
         let bytes = (0..len.min(room)).map(|offset| self.map().byte(at + offset));

@@ -19,8 +19,8 @@ const TURN_NS: u64 = 2_000_000;
 pub(crate) struct OpenHorizon(AtomicU64);
 
 impl OpenHorizon {
-    /// Takes into account an event that began at `start_ns`, is about to be recorded, and was not
-    /// open in the ring until now.
+    /// Updates the longest delay with an event that began at `start_ns` and is about to be
+    /// recorded. Only for an event that was not open in the ring until now.
     pub(crate) fn observe(&self, start_ns: u64) {
         let late_ns = now_ns().saturating_sub(start_ns);
         if late_ns > self.0.load(Ordering::Relaxed) {
@@ -28,14 +28,16 @@ impl OpenHorizon {
         }
     }
 
+    /// Returns the longest delay so far in ns.
     pub(crate) fn longest_ns(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Returns the earliest start of all open spans and of all lines that are recorded but not yet
-/// written. Returns `None` if it is unknown. The caller has the lock on the fragment, and the turn
-/// of slot `current` if it is writing one.
+/// Returns the earliest start in ns of all open spans, of all lines in the ring that are not
+/// flushed yet, and of the events in `line`. Returns `None` if it cannot be determined. The caller
+/// has the lock on the fragment, and the turn (the right to flush) of slot `current` if it is
+/// writing one.
 pub(crate) fn earliest_unwritten_ns(
     ring: &Ring,
     current: Option<&Slot>,
@@ -56,20 +58,24 @@ pub(crate) fn earliest_unwritten_ns(
     Some(earliest_ns)
 }
 
-/// Returns the earliest start of a slot's unwritten lines. The caller has the turn.
+/// Returns the earliest start in ns of the published lines of a slot that are not flushed yet.
+/// Returns `u64::MAX` if all lines are flushed. The caller has the slot's turn (the right to flush
+/// it).
 fn earliest_pending_ns(slot: &Slot) -> u64 {
     let (from, head) = (slot.flushed().load(Ordering::Relaxed), slot.head());
     // SAFETY: the caller has the turn, and `head` was read from the state.
     earliest_in(unsafe { slot.published(from, head) })
 }
 
+/// Returns the earliest start in ns of the events in `lines`, or `u64::MAX` if the lines contain no
+/// event.
 fn earliest_in(lines: &[u8]) -> u64 {
     let lines = lines.split(|byte| *byte == b'\n');
     lines.filter_map(line_start_ns).min().unwrap_or(u64::MAX)
 }
 
-/// Returns the earliest start of all spans that are open on threads and lanes, or `u64::MAX` if
-/// there are none. Returns `None` if it is unknown.
+/// Returns the earliest start in ns of all spans that are open on threads and lanes, or `u64::MAX`
+/// if no span is open. Returns `None` if the ring does not contain that start.
 fn earliest_open_ns(ring: &Ring) -> Option<u64> {
     let mut earliest_ns = u64::MAX;
     for slot in ring.slots() {
@@ -82,8 +88,9 @@ fn earliest_open_ns(ring: &Ring) -> Option<u64> {
     Some(lanes.fold(earliest_ns, u64::min))
 }
 
-/// Returns the earliest start of the spans on a stack. The stack has entries only for the outermost
-/// spans. Returns `None` if none of these is open but a deeper span is.
+/// Returns the earliest start in ns of the open spans of a slot's thread, or `u64::MAX` if no span
+/// is open. The stack in the ring has entries only for the outermost spans. Returns `None` if all
+/// spans that are still open are deeper than that.
 fn earliest_on_stack(slot: &Slot) -> Option<u64> {
     let depth = slot.depth();
     let entries = (0..depth.min(STACK_DEPTH)).filter_map(|at| slot.stack_entry(at));

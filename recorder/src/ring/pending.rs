@@ -17,7 +17,7 @@ use sa_format::ring as layout;
 pub(crate) struct Pending(Map);
 
 impl Pending {
-    /// Returns the entry at byte `at` of a mapping.
+    /// Returns the loss entry of a slot, which is at byte `at` of `map`.
     pub(crate) fn new(map: Map, at: usize) -> Pending {
         Pending(map.part(at, layout::LOSS_ENTRY_BYTES))
     }
@@ -38,7 +38,8 @@ impl Pending {
         self.0.u32_at(at).store(value, Ordering::Release);
     }
 
-    /// Returns the loss that is not reported yet, if there is one.
+    /// Returns the slot's loss that no record reports yet. Returns `None` if every loss is
+    /// reported.
     pub(crate) fn loss(&self) -> Option<Loss> {
         Some(Loss {
             cause: Cause::from_number(self.u32_at(layout::LOSS_CAUSE_AT))?,
@@ -51,8 +52,9 @@ impl Pending {
         })
     }
 
-    /// Adds a loss to the entry. It counts once the slot's `flushed` has reached its end, which the
-    /// caller stores next.
+    /// Adds the loss of some lines to the slot's entry, which may already contain an earlier loss.
+    /// The new one counts once the slot's `flushed` has reached its end, which the caller stores
+    /// next.
     pub(crate) fn add(&self, loss: &Loss) {
         match self.loss() {
             Some(earlier) => self.join(&earlier, loss),
@@ -60,6 +62,7 @@ impl Pending {
         }
     }
 
+    /// Stores the first loss in an empty entry.
     fn begin(&self, loss: &Loss) {
         self.set(layout::LOSS_BEFORE_AT, 0);
         self.set(layout::LOSS_EVENTS_AT, loss.events);
@@ -71,6 +74,7 @@ impl Pending {
         self.set_u32(layout::LOSS_CAUSE_AT, loss.cause.number());
     }
 
+    /// Stores the sum of two losses in an entry that contains the earlier one.
     fn join(&self, earlier: &Loss, later: &Loss) {
         // So far `flushed` has reached `to`, so LOSS_EVENTS counts. From the store of the new `to`
         // on, `flushed` is below it and LOSS_BEFORE counts.
@@ -85,13 +89,13 @@ impl Pending {
         }
     }
 
-    /// Announces that the record that ends at this position of slot 0 reports the loss. It counts
-    /// as reported once that record is published.
+    /// Stores in the entry which record reports the slot's loss: the one that ends at `position` of
+    /// slot 0, the process's own slot. The loss counts as reported once that record is published.
     pub(crate) fn report_at(&self, position: u64) {
         self.set(layout::LOSS_REPORTED_AT, position);
     }
 
-    /// Clears the entry after the record that reports it was published.
+    /// Clears the slot's entry after the record that reports its loss was published.
     pub(crate) fn clear(&self) {
         self.set_u32(layout::LOSS_CAUSE_AT, 0);
         self.set(layout::LOSS_REPORTED_AT, 0);

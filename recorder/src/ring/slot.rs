@@ -58,7 +58,8 @@ const DEEPER_BYTES: usize = 20 << 10;
 pub(crate) const GENERATION: u32 = 0;
 
 impl Slot {
-    /// Creates a slot. Its control part is in `front`, after the text area.
+    /// Creates the slot (the ring area of one thread) with this index. `front` contains its text
+    /// area and then its control part, and `ring` is the memory for its lines, `bytes` long.
     pub(crate) fn new(
         index: u32,
         in_file: bool,
@@ -103,13 +104,15 @@ impl Slot {
         self.ring.unmap();
     }
 
-    /// Returns the word with head, depth and check byte: [`layout::state`].
+    /// Returns the slot's state word: the position after the last published line, the number of
+    /// open spans and a check byte, as packed by [`layout::state`].
     #[inline(always)]
     pub(crate) fn state(&self) -> &'static AtomicU64 {
         self.control.u64_at(layout::SLOT_STATE_AT)
     }
 
-    /// Returns the flushed position. Everything below it is in the fragment or reported as lost.
+    /// Returns the word with the position up to which the slot is flushed. Every line below it is
+    /// in the fragment or reported as lost.
     #[inline(always)]
     pub(crate) fn flushed(&self) -> &'static AtomicU64 {
         self.control.u64_at(layout::SLOT_FLUSHED_AT)
@@ -121,6 +124,7 @@ impl Slot {
         self.control.u64_at(layout::SLOT_ENDING_AT)
     }
 
+    /// Returns the position after the last published line.
     pub(crate) fn head(&self) -> u64 {
         self.state().load(Ordering::Acquire) >> 16
     }
@@ -130,23 +134,25 @@ impl Slot {
         usize::try_from(self.state().load(Ordering::Acquire) >> 8 & 0xff).unwrap_or(0)
     }
 
+    /// Returns true if every published line is flushed.
     pub(crate) fn is_empty(&self) -> bool {
         self.head() == self.flushed().load(Ordering::Acquire)
     }
 
-    /// Returns the tid of the thread that has the slot, or 0 if there is none.
+    /// Returns the field with the tid of the thread that has the slot; it is 0 if no thread has it.
     pub(crate) fn tid(&self) -> &'static AtomicU32 {
         self.control.u32_at(layout::SLOT_TID_AT)
     }
 
-    /// Returns the address of position `at`. Any range of up to `bytes` from there is contiguous.
+    /// Returns the address of the byte at position `at`. The `bytes` bytes from there on are
+    /// contiguous.
     #[inline(always)]
     pub(crate) fn address(&self, at: u64) -> *mut u8 {
         let offset = usize::try_from(at & (self.bytes - 1)).unwrap_or(0);
         self.ring.at(offset)
     }
 
-    /// Returns the published bytes `from..to`.
+    /// Returns the published lines between two positions of the slot.
     ///
     /// # Safety
     ///
@@ -158,22 +164,23 @@ impl Slot {
         unsafe { std::slice::from_raw_parts(self.address(from), len) }
     }
 
-    /// Takes the turn to flush, unless another thread has it.
+    /// Takes the turn, which is the right to flush the slot. Returns `None` if another thread has
+    /// it.
     pub(crate) fn try_turn(&self) -> Option<Turn<'_>> {
         let was_taken = self.turn.swap(true, Ordering::Acquire);
         (!was_taken).then(|| Turn(self)) // not `then_some`: dropping an unused turn would end that of the other thread
     }
 
-    /// Returns the open-span stack's entry at `depth`, or `None` if the span is deeper than the
-    /// stack.
+    /// Returns the ring entry of the open span at `depth`, which is 0 for the outermost span.
+    /// Returns `None` if the depth is beyond the stack, which has a fixed size.
     #[inline(always)]
     pub(crate) fn stack_entry(&self, depth: usize) -> Option<OpenEntry> {
         let at = layout::SLOT_STACK_AT + depth * layout::OPEN_ENTRY_BYTES;
         (depth < layout::STACK_DEPTH).then(|| OpenEntry::new(self.control, at))
     }
 
-    /// Returns the entry at `depth`, on the stack or in the chain, or `None` if the chain has none
-    /// there.
+    /// Returns the ring entry of the open span at `depth`, on the stack or in the chain that
+    /// continues it. Returns `None` if the chain has no entry for that depth.
     #[inline(always)]
     pub(crate) fn open_entry(&self, depth: usize) -> Option<OpenEntry> {
         match self.stack_entry(depth) {
@@ -188,7 +195,8 @@ impl Slot {
         self.deeper.entry(depth.checked_sub(layout::STACK_DEPTH)?)
     }
 
-    /// Returns the area for the text of a span at this depth, or `None` if the depth has no area.
+    /// Returns the area of the ring that holds the text of a span at `depth`, or `None` if the
+    /// chain has no area for that depth.
     #[inline(always)]
     pub(crate) fn text_area(&self, depth: usize) -> Option<TextArea> {
         match depth {
@@ -203,7 +211,8 @@ impl Slot {
         self.deeper.text(depth.checked_sub(layout::STACK_DEPTH)?)
     }
 
-    /// Returns the number of entries that may be open, counted from the outermost.
+    /// Returns the number of entries, counted from the outermost span, that may belong to open
+    /// spans.
     pub(crate) fn entries_in_use(&self) -> usize {
         match self.depth() {
             layout::MAX_DEPTH => layout::STACK_DEPTH + self.deeper.len(),
@@ -211,8 +220,8 @@ impl Slot {
         }
     }
 
-    /// Returns true if the entry at this depth belongs to an open span. The depth must be below
-    /// [`Slot::entries_in_use`].
+    /// Returns true if `entry`, which is the one at `depth`, belongs to a span that is still open.
+    /// The depth must be below [`Slot::entries_in_use`].
     pub(crate) fn is_open(&self, depth: usize, entry: OpenEntry) -> bool {
         let (head, ending) = (self.head(), self.ending().load(Ordering::Acquire));
         let is_closed = match depth {

@@ -28,8 +28,9 @@ impl TextArea {
         TextArea(map)
     }
 
-    /// Stores the text of a new span at `at` and its location in the span's entry. The text begins
-    /// with `names` bytes of name and category. Returns false if not all of it fits.
+    /// Stores the text of a new span at offset `at` of the area, and that location in the span's
+    /// `entry`. `text` consists of the name and category (`names` bytes, or 0 if a site names the
+    /// span) and the args. Leaves out what does not fit, and then returns false.
     #[inline(always)]
     pub(crate) fn store(&self, entry: OpenEntry, at: usize, names: usize, text: &[u8]) -> bool {
         let (mut word, mut is_whole) = (pack_span_text(at, 0, 0), true);
@@ -47,8 +48,9 @@ impl TextArea {
         is_whole
     }
 
-    /// Stores the args of an open span whose text is the last in the area. The first `old` bytes of
-    /// them are already there. Returns false if they do not all fit.
+    /// Replaces the stored args of an open span with `args`, whose first `old` bytes are already
+    /// stored. The span's text must be the last one in the area, so that its args can grow. If they
+    /// do not fit, leaves out some and returns false.
     pub(crate) fn store_more(&self, entry: OpenEntry, old: usize, args: &[u8]) -> bool {
         let before = SpanText::from_bits(entry.text().load(Ordering::Relaxed));
         let (from, names) = (before.at as usize, usize::from(before.names));
@@ -69,8 +71,9 @@ impl TextArea {
         is_whole
     }
 
-    /// Appends to the args of an open span whose text is the last in the area. Returns false and
-    /// changes nothing if they do not fit.
+    /// Appends `args` to the stored args of the open span with this `entry`. The span's text must
+    /// be the last one in the area, so that its args can grow. If they do not fit, changes nothing
+    /// and returns false.
     pub(crate) fn append(&self, entry: OpenEntry, args: &[u8]) -> bool {
         let text = SpanText::from_bits(entry.text().load(Ordering::Relaxed));
         let (old, at) = (usize::from(text.args), text.args().end);
@@ -85,8 +88,9 @@ impl TextArea {
         is_whole
     }
 
-    /// Returns the args of an open span to the thread that writes here. Returns nothing if they are
-    /// not all inside the area.
+    /// Returns the stored args of the open span with this `entry`, as JSON without braces. Only the
+    /// thread that writes to the area may call this. Returns an empty slice if the args reach
+    /// beyond the area.
     #[inline(always)]
     pub(crate) fn args(&self, entry: OpenEntry) -> &[u8] {
         let range = SpanText::from_bits(entry.text().load(Ordering::Relaxed)).args();
@@ -94,13 +98,15 @@ impl TextArea {
         rest.get(..range.len()).unwrap_or_default()
     }
 
-    /// Returns the bytes of a range, or `None` if the range is empty or not all inside the area.
+    /// Returns a copy of the bytes in a range of the area. Returns `None` if the range is empty or
+    /// reaches beyond the area.
     pub(crate) fn get(&self, range: Range<usize>) -> Option<Vec<u8>> {
         let inside = !range.is_empty() && range.end <= self.0.len();
         inside.then(|| collect_or_empty(range.map(|at| self.0.byte(at))))
     }
 
-    /// Copies bytes to `at` if all of them fit.
+    /// Copies `text` to offset `at` of the area. Returns false and copies nothing if it does not
+    /// fit.
     #[inline(always)]
     fn copy_in(&self, at: usize, text: &[u8]) -> bool {
         let Some(room) = self.room(at).filter(|room| text.len() <= room.len()) else {
@@ -110,7 +116,8 @@ impl TextArea {
         true
     }
 
-    /// Stores as much of a span's text as fits and returns the word that locates it.
+    /// Stores as much of a span's text at offset `at` as fits. Returns the word that locates it,
+    /// for the span's entry.
     #[cold]
     #[inline(never)]
     fn store_cut(&self, at: usize, (names, args): (&[u8], &[u8])) -> u64 {
@@ -122,8 +129,8 @@ impl TextArea {
         pack_span_text(at, names, self.copy_members(at + names, args))
     }
 
-    /// Copies to `at` the args that fit, followed by the number of the ones that do not. Returns
-    /// the length of the result.
+    /// Copies `args` to offset `at` of the area. Leaves out args that do not fit, and appends one
+    /// that says how many are missing. Returns the number of bytes written.
     #[cold]
     #[inline(never)]
     fn copy_members(&self, at: usize, args: &[u8]) -> usize {
@@ -150,7 +157,8 @@ impl TextArea {
         line.len()
     }
 
-    /// Returns everything from `at` on.
+    /// Returns the bytes from offset `at` to the end of the area, or `None` if the offset is beyond
+    /// the end.
     #[inline(always)]
     #[expect(
         clippy::mut_from_ref,
@@ -168,7 +176,7 @@ fn comma(line: &mut Line<'_>) {
     }
 }
 
-/// Splits the text of an object without its braces into its members.
+/// Splits args (JSON without braces) into their members, such as `"key":1`.
 fn members(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let next = move || {
         if text.is_empty() {
