@@ -83,7 +83,7 @@ pub(crate) enum Name<'a> {
 }
 
 impl Body<'_> {
-    /// Returns true if the line fits into [`SHORT_LINE`].
+    /// Returns true if the line of the event is certain to fit into [`SHORT_LINE`] bytes.
     #[inline(always)]
     fn is_short(&self) -> bool {
         const SHORT: usize = 32;
@@ -96,6 +96,7 @@ impl Body<'_> {
 }
 
 impl Name<'_> {
+    /// Returns the maximum number of bytes that the name and category take in the line.
     fn len(&self) -> usize {
         match self {
             Name::Site(text) => text.with_args.len(),
@@ -105,7 +106,8 @@ impl Name<'_> {
 }
 
 impl EventWriter {
-    /// Returns the writer of thread `tid` in `slot`.
+    /// Creates the writer that formats the events of thread `tid` in its `slot` (the ring area of
+    /// one thread).
     pub(crate) fn new(process: &'static Process, slot: &'static Slot, tid: u32) -> EventWriter {
         let mut prefix = [0; 64];
         let mut line = Line::new(&mut prefix);
@@ -135,12 +137,13 @@ impl EventWriter {
         }
     }
 
-    /// Returns the position after the last line.
+    /// Returns the position after the last published line of the slot.
     pub(crate) fn position(&self) -> u64 {
         self.head
     }
 
-    /// Publishes the position and the number of open spans.
+    /// Publishes the lines written to the slot so far and the number of open spans, with one store
+    /// of the slot's state.
     #[inline(always)]
     pub(crate) fn publish(&mut self) {
         if self.depth as usize >= layout::MAX_DEPTH {
@@ -150,7 +153,8 @@ impl EventWriter {
         self.state.store(state, Ordering::Release);
     }
 
-    /// Publishes the position if the number of open spans does not fit into the state.
+    /// Does the work of [`EventWriter::publish`] if the number of open spans does not fit into the
+    /// slot's state. The state then contains the largest depth that fits.
     #[cold]
     #[inline(never)]
     fn publish_deep(&mut self) {
@@ -161,14 +165,15 @@ impl EventWriter {
         self.state.store(state, Ordering::Release);
     }
 
-    /// Writes a timed event of the calling thread and publishes it.
+    /// Writes an event of the calling thread into its slot and publishes it. `phase` is the event's
+    /// letter in the trace format, and `ts_ns` its start.
     #[inline(always)]
     pub(crate) fn write(&mut self, phase: u8, ts_ns: u64, body: &Body<'_>) {
         self.write_on(None, phase, ts_ns, body, None);
     }
 
-    /// Writes an event with the given tid, by default the thread's own, and publishes it. The event
-    /// ends the span of the lane entry `closing`, if any.
+    /// Writes an event like [`EventWriter::write`], with the given tid or by default the thread's
+    /// own. If `closing` is the ring entry of an async span, the event ends that span.
     #[inline(always)]
     pub(crate) fn write_on(
         &mut self,
@@ -198,8 +203,9 @@ impl EventWriter {
         self.publish();
     }
 
-    /// Updates the prefix to the second of an event. An event with another tid only moves it
-    /// forward: if such an event began earlier, the thread's next event would move the prefix back.
+    /// Updates the line prefix, which ends with a whole second, to the second of an event at
+    /// `ts_ns`. An event with another tid only moves it forward: if such an event began earlier,
+    /// the thread's next event would move the prefix back.
     #[inline(always)]
     fn enter_second(&mut self, tid: Option<u32>, ts_ns: u64) {
         let part = ts_ns.wrapping_sub(self.second_ns);
@@ -208,6 +214,8 @@ impl EventWriter {
         }
     }
 
+    /// Writes the digits of a new second into the line prefix. Also does the process's upkeep if it
+    /// is due.
     #[cold]
     #[inline(never)]
     fn change_second(&mut self, second: u64) {
@@ -223,7 +231,8 @@ impl EventWriter {
         self.process.upkeep_if_due(self.second_ns);
     }
 
-    /// Writes the line of an event. Returns the length, or 0 if the line does not fit.
+    /// Formats an event as a line. Returns the length of the line in bytes, or 0 if it does not
+    /// fit.
     #[inline(always)]
     fn compose(
         &self,
@@ -272,8 +281,10 @@ impl EventWriter {
         self.compose(Line::new(room), tid, phase, ts_ns, body)
     }
 
-    /// Makes room for `need` bytes. Flushes if the ring is more than three quarters full, or step
-    /// by step if other threads record as fast.
+    /// Makes room for a line of `need` bytes in the slot. Flushes if the slot is more than three
+    /// quarters full, or step by step if other threads record as fast. Returns false if the line
+    /// cannot be written to the slot: it is larger than half of the slot's ring bytes, or it is
+    /// lost and counted.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, need: u64) -> bool {
@@ -303,8 +314,9 @@ impl EventWriter {
         true
     }
 
-    /// Writes whole steps while they are still in this processor's cache, unless another thread is
-    /// writing. There is room in any case.
+    /// Writes the slot's lines to the fragment in whole steps while they are still in this
+    /// processor's cache, unless another thread is writing. `flushed` is the position up to which
+    /// the slot was flushed. The slot has room for the next line in any case.
     fn flush_steps(&mut self, flushed: u64) {
         let (slot, process) = (self.slot, self.process);
         if self.head - flushed >= OWN_STEP_BYTES {
@@ -315,6 +327,9 @@ impl EventWriter {
         self.limit = limit.min(flushed + slot.bytes);
     }
 
+    /// Flushes the slot, waits at most a second, and returns true if the slot then has room for
+    /// `need` bytes. Otherwise counts the event as lost. `end` is the number of bytes that the slot
+    /// would contain with the event's line.
     fn flush_for_room(&mut self, need: u64, end: u64) -> bool {
         let (slot, process) = (self.slot, self.process);
         let flushed = |slot: &Slot| slot.flushed().load(Ordering::Acquire);
@@ -336,8 +351,9 @@ impl EventWriter {
         true
     }
 
-    /// Writes an event that is larger than half a ring directly to the fragment. Any other event
-    /// without room is already counted.
+    /// Writes an event for which [`EventWriter::make_room`] found no room. If the event is larger
+    /// than half of the slot's ring bytes, it goes directly to the fragment. Any other such event
+    /// is lost and already counted.
     #[cold]
     #[inline(never)]
     fn large_event(
@@ -361,7 +377,8 @@ impl EventWriter {
         self.publish();
     }
 
-    /// Writes a line straight to the fragment, unless it is too long for readers.
+    /// Writes a line directly to the fragment instead of the slot. Counts a line that is too long
+    /// for readers as lost.
     fn write_through(&self, line: &[u8]) {
         let _uncancelled = Uncancelled::begin();
         if line.len() > MAX_LINE_BYTES {
@@ -370,7 +387,8 @@ impl EventWriter {
         self.process.write_through(line);
     }
 
-    /// Appends a whole line, such as a name.
+    /// Writes a whole line, such as the record with the thread's name, to the slot and publishes
+    /// it. A line without room is lost and counted.
     pub(crate) fn append(&mut self, line: &[u8]) {
         let need = line.len() as u64;
         if need > self.slot.bytes / 2 {
@@ -384,7 +402,7 @@ impl EventWriter {
     }
 }
 
-/// Writes the part of a line after the time.
+/// Writes the part of an event's line after the time: its duration, name, category and args.
 #[inline(always)]
 fn finish_line(line: &mut Line<'_>, body: &Body<'_>) {
     if let Some(duration_ns) = body.duration_ns {

@@ -13,7 +13,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Returns the piece of a text from byte `from` to the end.
+    /// Returns the range of `text` from byte `from` to the end.
     #[inline(always)]
     pub(crate) fn from(from: usize, text: &[u8]) -> Piece {
         Piece {
@@ -51,8 +51,8 @@ pub(crate) struct SpanIds {
 }
 
 impl SpanIds {
-    /// Returns an empty set. The ids of two threads differ, and those of a forked child differ from
-    /// its parent's, because the child continues the count.
+    /// Creates an empty set of open spans. No two threads have the same ids. Those of a forked
+    /// child also differ from its parent's, because the child continues the count.
     pub(crate) fn new() -> SpanIds {
         static THREADS: AtomicU64 = AtomicU64::new(1);
         SpanIds {
@@ -61,13 +61,15 @@ impl SpanIds {
         }
     }
 
-    /// Returns the index of a span, which is usually the last one.
+    /// Returns the index in `open` of the span with this id, or `None` if no such span is open.
+    /// Searches from the end, because the last span is the most likely one.
     #[inline]
     pub(crate) fn position(&self, id: u64) -> Option<usize> {
         self.open.iter().rposition(|(open, _)| *open == id)
     }
 
-    /// Removes a span, which is usually the last one.
+    /// Removes and returns the span with this id, or returns `None` if no such span is open. Tries
+    /// the last span first, because it is the most likely one.
     #[inline]
     pub(crate) fn remove(&mut self, id: u64) -> Option<OpenSpan> {
         let last = self.open.pop_if(|(last, _)| *last == id);
@@ -75,6 +77,7 @@ impl SpanIds {
         removed.map(|(_, open)| open)
     }
 
+    /// Adds an open span and returns its new id.
     #[inline(always)] // otherwise the span is copied while its stores are in flight, which stalls
     pub(crate) fn add(&mut self, open: OpenSpan) -> u64 {
         let id = self.next;

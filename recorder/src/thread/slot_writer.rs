@@ -39,7 +39,7 @@ pub(crate) struct SlotWriter {
 }
 
 impl SlotWriter {
-    /// Creates the writer of thread `tid` in `slot`.
+    /// Creates the writer with which thread `tid` records into `slot`.
     ///
     /// # Errors
     ///
@@ -64,9 +64,10 @@ impl SlotWriter {
         })
     }
 
-    /// Opens a span. Readers of the ring find it in the stack until it is closed. Its text must be
-    /// the last piece that was written: the args if the span has a site, and name and category
-    /// otherwise.
+    /// Adds a span to the thread's stack of open spans and returns its depth, 0 for the outermost.
+    /// Readers of the ring find the span there until it is closed. `piece` is the part of the
+    /// writer's text that was written last: the args if a site names the span, and its name and
+    /// category otherwise.
     #[inline(always)]
     pub(crate) fn push(&mut self, name: EntryName<'_>, piece: Piece, start_ns: u64) -> u32 {
         let depth = self.events.depth;
@@ -87,8 +88,9 @@ impl SlotWriter {
         depth
     }
 
-    /// Stores a piece of the text in the ring, where readers find it after the text of the span
-    /// below. The piece begins with `names` bytes of name and category.
+    /// Stores the text of a new span in the ring, directly after the text of the span that contains
+    /// it. `piece` is the part of the writer's text to store, and its first `names` bytes are name
+    /// and category. `entry` is the span's ring entry.
     #[inline(always)]
     fn store_text(&self, entry: OpenEntry, depth: u32, names: u32, piece: Piece) {
         let below = depth.checked_sub(1).and_then(|below| self.entry(below));
@@ -100,14 +102,15 @@ impl SlotWriter {
         self.slot.text.store(entry, at, names as usize, text);
     }
 
+    /// Returns the ring entry of the open span at `depth`, or `None` if the ring has none for it.
     #[inline(always)]
     fn entry(&self, depth: u32) -> Option<OpenEntry> {
         self.slot.open_entry(depth as usize)
     }
 
-    /// Stores a span that is deeper than the stack, in a chunk of the ring file that is created on
-    /// first use. A span without room is counted while it is open. The first `names` bytes of the
-    /// piece are name and category.
+    /// Stores a new span that is deeper than the stack has entries, in a chunk of the ring file
+    /// that is created on first use. If there is no room for it, the span is counted as lost while
+    /// it is open. The first `names` bytes of its text, `piece`, are name and category.
     #[cold]
     #[inline(never)]
     fn store_deep(
@@ -136,7 +139,8 @@ impl SlotWriter {
         entry.open(number, None, start_ns);
     }
 
-    /// Clears the entry of a span that [`SlotWriter::pop_any`] removed, after its line was written.
+    /// Clears the ring entry of the span at `depth` after [`SlotWriter::pop_any`] has removed the
+    /// span and its line was written.
     pub(crate) fn clear_entry(&self, depth: u32) {
         let depth = depth & !OWN_ARGS;
         let Some(entry) = self.entry(depth) else {
@@ -149,15 +153,17 @@ impl SlotWriter {
         }
     }
 
-    /// Returns true if the entry at this depth could look open again without having been opened. In
-    /// that case only the depth in the state shows that its span has ended.
+    /// Returns true if only the number of open spans in the slot's state shows that the span at
+    /// `depth` has ended. Its entry must then be cleared, because it would look open again once the
+    /// thread is that deep.
     fn state_excludes(&self, depth: u32) -> bool {
         depth as usize >= layout::MAX_DEPTH && (self.events.depth as usize) < layout::MAX_DEPTH
     }
 
-    /// Removes a span from the stack. The store that publishes its line also publishes this. Does
-    /// nothing and returns false unless the span is the innermost one, it and the span below it are
-    /// on the stack, that span is open, and the span's args are in the text.
+    /// Removes a span from the thread's stack in the usual case. The store that publishes the
+    /// span's line also publishes the removal. Does nothing and returns false in every other case:
+    /// the span at `depth` is not the innermost one, it is deeper than the stack has entries, the
+    /// span that contains it has ended already, or its args are not in the writer's text.
     #[inline(always)]
     pub(crate) fn pop(&mut self, depth: u32) -> bool {
         let is_open = |entry: OpenEntry| entry.start().load(Ordering::Relaxed) != 0;
@@ -171,8 +177,10 @@ impl SlotWriter {
         plain
     }
 
-    /// Removes any span from the stack, together with the vacant entries that are then innermost.
-    /// Returns the beginning of the texts of those entries.
+    /// Removes the span at `depth` from the thread's stack, even if later spans are still open. If
+    /// it is the innermost span, also removes the vacant entries directly below it, which belong to
+    /// spans that ended earlier. `text_from` is where the span's text begins in the writer's text.
+    /// Returns where the texts of the removed vacant entries begin, or `None` if none was removed.
     pub(crate) fn pop_any(&mut self, depth: u32, text_from: u32) -> Option<u32> {
         let depth = depth & !OWN_ARGS;
         if depth + 1 != self.events.depth {
@@ -192,8 +200,9 @@ impl SlotWriter {
         lowest
     }
 
-    /// Leaves a vacant entry for a span that ends before one opened after it. Readers consider it
-    /// open until its line, the next one, is published.
+    /// Ends the span at `depth` while spans opened after it are still open: its entry stays on the
+    /// stack and is vacant. Readers consider the span open until its line, the next one, is
+    /// published. `text_from` is where the span's text begins in the writer's text.
     fn vacate(&mut self, depth: u32, text_from: u32) {
         if depth >= self.events.depth {
             return;
@@ -217,16 +226,18 @@ impl SlotWriter {
         self.vacant.insert(at, (depth, text_from));
     }
 
-    /// Appends to the text as a new piece.
+    /// Lets `add` append to the writer's text, and returns the range of what was appended.
     pub(crate) fn add_text(&mut self, add: impl FnOnce(&mut Vec<u8>)) -> Piece {
         let from = self.text.len();
         add(&mut self.text);
         Piece::from(from, &self.text)
     }
 
-    /// Appends to the args of an open span. `add` gets the text, and true if it adds the first arg.
-    /// If a later span is open, the args move out of the text: the pieces in the text must have the
-    /// same order as the spans on the stack, so that the last piece can be dropped.
+    /// Adds args to an open span, in the writer's text and in the ring. `add` gets the text to
+    /// append to, and true if it adds the span's first arg. Updates the span's `depth`, which
+    /// contains a flag, and the `piece` that locates its args. If a later span is open, the args
+    /// move out of the text: the pieces in the text must have the same order as the spans on the
+    /// stack, so that the last piece can be dropped.
     pub(crate) fn add_args(
         &mut self,
         depth: &mut u32,
@@ -243,8 +254,9 @@ impl SlotWriter {
         }
     }
 
-    /// Appends to the args of a span without storing them in the ring. Returns true if the args are
-    /// in the text.
+    /// Adds args to an open span like [`SlotWriter::add_args`], but not in the ring. Returns true
+    /// if all the span's args are in the writer's text, and false if the writer keeps them outside
+    /// it.
     pub(crate) fn extend_args(
         &mut self,
         depth: &mut u32,
@@ -264,8 +276,8 @@ impl SlotWriter {
         is_last
     }
 
-    /// Drops the args of the innermost span from byte `kept` on, except in the ring, where readers
-    /// still find them.
+    /// Shortens the args of the innermost span to `kept` bytes in the writer's text, but not in the
+    /// ring, where readers still find all of them.
     pub(crate) fn truncate_args(&mut self, depth: u32, piece: &mut Piece, kept: usize) {
         let kept = u32::try_from(kept).unwrap_or(u32::MAX);
         if kept < piece.len && depth & OWN_ARGS == 0 && self.is_last(depth, *piece) {
@@ -274,17 +286,19 @@ impl SlotWriter {
         }
     }
 
-    /// Returns true if a span has args.
+    /// Returns true if a span has args. `depth` and `piece` are the span's.
     pub(crate) fn has_args(depth: u32, piece: Piece) -> bool {
         piece.len > 0 || depth & OWN_ARGS != 0
     }
 
-    /// Returns true if the args of a span can grow in the text: it is the innermost span, and
-    /// nothing follows its args.
+    /// Returns true if more args of a span can be appended to the writer's text: it is the
+    /// innermost span, and nothing follows its args.
     fn is_last(&self, depth: u32, piece: Piece) -> bool {
         depth + 1 == self.events.depth && (piece.len == 0 || piece.range().end == self.text.len())
     }
 
+    /// Lets `add` append to args that the writer keeps outside its text. Moves the span's args
+    /// there first if they are still in the text.
     fn add_own_args(
         &mut self,
         depth: &mut u32,
@@ -306,13 +320,15 @@ impl SlotWriter {
         }
     }
 
-    /// Removes and returns the args that are not in the text.
+    /// Removes and returns the args of the span at `depth` that the writer keeps outside its text.
+    /// Returns `None` if they are in the text.
     pub(crate) fn remove_own_args(&mut self, depth: u32) -> Option<Vec<u8>> {
         let at = self.own_args.iter().rposition(|own| own.0 == depth)?;
         Some(self.own_args.swap_remove(at).1)
     }
 
-    /// Drops the text of a span that has ended.
+    /// Drops `piece`, a part of the writer's text that belongs to a span that has ended. Does
+    /// nothing if other text follows it.
     #[inline(always)]
     pub(crate) fn release(&mut self, piece: Piece) {
         if self.events.depth == 0 && self.begun.is_empty() {

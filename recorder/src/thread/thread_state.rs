@@ -59,16 +59,17 @@ thread_local! {
     static RETRY: Cell<(u64, Cause)> = const { Cell::new((0, Cause::Threads)) };
 }
 
-/// Returns the state of the calling thread.
+/// Returns the thread state of the calling thread, or `None` if the thread has recorded nothing
+/// yet.
 #[inline(always)]
 fn current() -> Option<&'static ThreadState> {
     // SAFETY: a thread state is never freed.
     unsafe { STATE.get().as_ref() }
 }
 
-/// Runs `record` with the calling thread's writer, and attaches the thread if needed. Returns
-/// `None` if recording is off or has ended, or if a signal handler interrupted the recorder on this
-/// thread.
+/// Runs `record` with the calling thread's writer. At its first event, gives the thread a writer
+/// and a slot. Returns `None` without running it if recording is off or has ended, or if a signal
+/// handler interrupted the recorder on this thread.
 #[inline(always)]
 pub(crate) fn with<R>(
     record: impl FnOnce(&'static ThreadState, &mut SlotWriter) -> R,
@@ -80,8 +81,8 @@ pub(crate) fn with<R>(
     enter(thread, thread.epoch(), record)
 }
 
-/// Runs `record` like [`with`], but only if the calling thread is already attached. Returns `None`
-/// if it is not.
+/// Runs `record` like [`with`], but only if the calling thread already has a writer for the current
+/// recording. The outer result is `None` if it has none.
 #[inline(always)]
 pub(crate) fn with_ready<R>(
     record: impl FnOnce(&'static ThreadState, &mut SlotWriter) -> R,
@@ -90,15 +91,16 @@ pub(crate) fn with_ready<R>(
     Some(enter(thread, thread.epoch(), record))
 }
 
-/// Runs `record` with the calling thread's writer if it has one.
+/// Runs `record` with the calling thread's writer. Returns `None` without running it if the thread
+/// has no writer.
 pub(crate) fn with_attached<R>(record: impl FnOnce(&mut SlotWriter) -> R) -> Option<R> {
     let thread = current()?;
     with_same(thread, thread.epoch(), record)
 }
 
-/// Runs `record` if the calling thread still has this state in this recording. A span that was open
-/// at a fork only ends in the parent. A span that was open when recording was restarted has ended
-/// with the old recording.
+/// Runs `record` if the calling thread still has the state `thread` and the recording `epoch` has
+/// not ended, and otherwise returns `None`. A span that was open at a fork therefore only ends in
+/// the parent. A span that was open when recording was restarted has ended with the old recording.
 #[inline(always)]
 pub(crate) fn with_same<R>(
     thread: &'static ThreadState,
@@ -111,6 +113,9 @@ pub(crate) fn with_same<R>(
     enter(thread, epoch, |_, writer| record(writer))
 }
 
+/// Runs `record` with the writer of `thread`, which is the calling thread's state, and marks the
+/// thread as inside an event meanwhile. Returns `None` without running it if the recording `epoch`
+/// has ended, or if a signal handler interrupted another event of the thread.
 #[inline(always)]
 fn enter<R>(
     thread: &'static ThreadState,
@@ -136,7 +141,7 @@ fn enter<R>(
     Some(record(thread, unsafe { writer.unwrap_unchecked() }))
 }
 
-/// Counts an event of a signal handler that interrupted another event.
+/// Counts an event as lost because a signal handler recorded it in the middle of another event.
 #[cold]
 fn count_interrupted(thread: &'static ThreadState) {
     if let Some(process) = reclaim::existing().filter(|process| process.epoch() == thread.epoch()) {
@@ -155,7 +160,9 @@ impl Drop for Busy {
     }
 }
 
-/// Gives the calling thread a thread state. This is the only slow step in a thread's life.
+/// Gives the calling thread a thread state and a slot, so that it can record, and returns the
+/// state. This is the only slow step in a thread's life. `name` is the thread's name, by default
+/// the kernel's.
 #[cold]
 #[inline(never)]
 fn attach(name: Option<&str>) -> Option<&'static ThreadState> {
@@ -205,7 +212,8 @@ fn acquire_state(name: Option<&str>) -> Option<&'static ThreadState> {
     Some(thread)
 }
 
-/// Binds the calling thread's state, or a new one, to a slot.
+/// Creates the calling thread's writer for `slot`, and stores it in the thread's state. `thread` is
+/// the state that the thread already has, if any; otherwise gets one for it.
 fn bind(
     process: &ProcessRef,
     slot: &'static Slot,
@@ -229,8 +237,9 @@ fn bind(
     Ok(thread)
 }
 
-/// Returns the state that the calling thread already has. Returns an error if a signal handler
-/// interrupted an event, because then the state cannot be rebound.
+/// Returns the state that the calling thread already has, or `None` if it needs a new one. Returns
+/// an error if a signal handler interrupted an event, because then the state cannot be bound to
+/// another recording.
 fn rebindable_state() -> Result<Option<&'static ThreadState>, ()> {
     let is_busy = |thread: &&ThreadState| thread.busy.load(Ordering::Relaxed);
     match current().filter(is_busy) {
@@ -242,7 +251,7 @@ fn rebindable_state() -> Result<Option<&'static ThreadState>, ()> {
     }
 }
 
-/// Returns a thread state that no thread has, or creates one.
+/// Returns a thread state that no thread uses any more, or creates one.
 fn reuse_or_create(epochs: EpochWords) -> io::Result<&'static ThreadState> {
     let free = states().find(|thread| {
         !thread.in_use.load(Ordering::Relaxed) && !thread.in_use.swap(true, Ordering::Acquire)
@@ -278,13 +287,14 @@ fn states() -> impl Iterator<Item = &'static ThreadState> {
 }
 
 impl ThreadState {
-    /// Returns the recording that the state is bound to.
+    /// Returns the number of the recording that the state is bound to.
     #[inline(always)]
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Binds the state of the calling thread, which must be outside any event.
+    /// Binds the calling thread's state to a recording: stores its `writer` and the recording's
+    /// number. The thread must be outside any event.
     fn bind(&self, process: &'static Process, writer: SlotWriter) {
         // SAFETY: only the thread that has the state gets here, and its signal handlers see that
         // the recording of the state's epoch has ended.
@@ -294,8 +304,8 @@ impl ThreadState {
         self.epoch.store(process.epoch(), Ordering::Release);
     }
 
-    /// Stores the name that the program gives its thread. Called outside events. Returns true if
-    /// the name has changed.
+    /// Stores the name that the program gives the calling thread. Called outside events. Returns
+    /// true if the name has changed.
     fn set_name(&self, name: &str) -> bool {
         let Ok(mut stored) = self.name.try_borrow_mut() else {
             return false; // a signal handler, or an allocator that records
@@ -307,14 +317,15 @@ impl ThreadState {
         is_new
     }
 
-    /// Returns true if the state's thread is, or may be, inside an event of this recording.
+    /// Returns true if the thread that has the state is, or may be, inside an event of this
+    /// recording.
     fn is_inside(&self, epoch: u32) -> bool {
         self.epoch.load(Ordering::Acquire) == epoch && self.busy.load(Ordering::Acquire)
     }
 }
 
-/// Releases the state when its thread ends. Unflushed lines stay in the slot until they are
-/// flushed.
+/// Runs when a thread ends: records its open spans as unfinished, and makes its slot and its state
+/// available to other threads. Unflushed lines stay in the slot until they are flushed.
 unsafe extern "C" fn detach(thread: *mut libc::c_void) {
     offload::record_first_thread_end();
     // SAFETY: the value was set from a thread state, which is never freed.
@@ -354,6 +365,7 @@ pub(crate) fn set_thread_name(name: &str) {
     }
 }
 
+/// Writes the record with the calling thread's name into its slot.
 fn record_name(name: &str) {
     with(|_, writer| {
         let (process, slot) = (writer.process, writer.slot);
@@ -378,7 +390,8 @@ fn record_name(name: &str) {
     });
 }
 
-/// Returns true if no thread is inside an event of a recording that accepts no more events.
+/// Returns true if no thread is inside an event of the recording `epoch`, which accepts no more
+/// events. Then nothing uses that recording any more.
 pub(crate) fn no_thread_inside(epoch: u32) -> bool {
     states().all(|thread| !thread.is_inside(epoch))
 }
