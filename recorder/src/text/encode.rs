@@ -17,7 +17,8 @@ pub(crate) struct Padded {
 }
 
 impl Padded {
-    /// Creates a padded text. Anything beyond the first block is leaked.
+    /// Creates a padded text from bytes made at run time. Leaks the memory of a text longer than
+    /// one block of 64 bytes, so that it lives as long as the process.
     pub(crate) fn leak(text: Vec<u8>) -> Padded {
         match text.len() {
             0..=64 => Padded::short(&text),
@@ -25,6 +26,7 @@ impl Padded {
         }
     }
 
+    /// Creates a padded text from a constant.
     pub(crate) const fn fixed(text: &'static [u8]) -> Padded {
         let len = text.len();
         let (start, rest) = text.split_at(if len < 64 { len } else { 64 });
@@ -35,7 +37,7 @@ impl Padded {
         }
     }
 
-    /// Creates a padded text of at most one block.
+    /// Creates a padded text from at most 64 bytes, which fit into one block.
     const fn short(text: &[u8]) -> Padded {
         let mut first = [0; 64];
         let mut at = 0;
@@ -47,6 +49,7 @@ impl Padded {
         Padded { first, rest, len }
     }
 
+    /// Returns the length of the text in bytes, without the padding.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -62,6 +65,7 @@ pub(crate) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// Starts an empty line in the buffer `out`.
     #[inline(always)]
     pub(crate) fn new(out: &'a mut [u8]) -> Line<'a> {
         Line { out, len: 0 }
@@ -73,20 +77,21 @@ impl<'a> Line<'a> {
         self.len
     }
 
-    /// Returns true if everything written fitted into the buffer.
+    /// Returns true if everything written to the line fitted into the buffer.
     #[inline(always)]
     pub(crate) fn fits(&self) -> bool {
         self.len <= self.out.len()
     }
 
-    /// Returns the next `N` bytes of the buffer.
+    /// Returns the next `N` bytes of the buffer after the line, or `None` if there are fewer.
     #[inline(always)]
     fn room<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
         let room = self.out.get_mut(self.len..self.len + N)?;
         room.first_chunk_mut()
     }
 
-    /// Copies a whole block. Only its first `len` bytes become part of the line.
+    /// Copies a whole block of `N` bytes to the end of the line. Only the first `len` of them
+    /// become part of the line.
     #[inline(always)]
     pub(crate) fn block<const N: usize>(&mut self, block: &[u8; N], len: usize) {
         if let Some(room) = self.room::<N>() {
@@ -97,6 +102,7 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Appends a padded text to the line.
     #[inline(always)]
     pub(crate) fn padded(&mut self, text: &Padded) {
         self.block(&text.first, text.len.min(64));
@@ -105,12 +111,13 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Appends a text whose length is known at compile time.
     #[inline(always)]
     pub(crate) fn literal<const N: usize>(&mut self, text: &[u8; N]) {
         self.block(text, N);
     }
 
-    /// Copies a text of any length.
+    /// Appends a text of any length to the line, without escaping it.
     #[inline(always)]
     pub(crate) fn text(&mut self, text: &[u8]) {
         if text.len() <= 32 && self.short(text) {
@@ -119,7 +126,8 @@ impl<'a> Line<'a> {
         self.len = copy_slow(self.out, self.len, text);
     }
 
-    /// Copies up to 32 bytes as two overlapping parts: two moves for any length.
+    /// Appends a text of up to 32 bytes as two overlapping parts: two moves for any length. Returns
+    /// false if it does not fit.
     #[inline(always)]
     fn short(&mut self, text: &[u8]) -> bool {
         let Some(room) = self.out.get_mut(self.len..self.len + text.len()) else {
@@ -135,24 +143,27 @@ impl<'a> Line<'a> {
         true
     }
 
+    /// Appends a number of any integer type in decimal digits.
     #[inline(always)]
     pub(crate) fn integer(&mut self, value: impl itoa::Integer) {
         self.text(itoa::Buffer::new().format(value).as_bytes());
     }
 
-    /// Writes a number whose digits usually fit into a register.
+    /// Appends a number in decimal digits. Fast for numbers of up to eight digits, which fit into a
+    /// register.
     #[inline(always)]
     pub(crate) fn number(&mut self, value: u32) {
         if value >= SMALL_NUMBERS {
             return self.integer(value);
         }
-        let (digits, zeros) = trimmed(value);
-        self.register(u128::from(digits), 8 - zeros);
+        let (digits, zeros) = significant_digits(value);
+        self.write_register(u128::from(digits), 8 - zeros);
     }
 
-    /// Writes up to 16 characters from a register, as two words.
+    /// Appends the first `len` of up to 16 characters in a register, with the first character in
+    /// the lowest byte. Writes them as two words.
     #[inline(always)]
-    fn register(&mut self, text: u128, len: usize) {
+    fn write_register(&mut self, text: u128, len: usize) {
         let Some(room) = self.room::<16>() else {
             self.len = copy_slow(self.out, self.len, &text.to_le_bytes()[..len]);
             return;
@@ -165,7 +176,7 @@ impl<'a> Line<'a> {
         self.len += len;
     }
 
-    /// Replaces a byte that was already written.
+    /// Replaces the byte at offset `at` of the line.
     #[inline(always)]
     pub(crate) fn replace(&mut self, at: usize, byte: u8) {
         if let Some(old) = self.out.get_mut(at) {
@@ -173,13 +184,14 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Writes a time below one second as µs with three decimals: `uuuuuu.nnn`, always ten bytes.
+    /// Appends the part of a time below one second, given in ns, as µs with three decimals:
+    /// `uuuuuu.nnn`, always ten bytes.
     #[inline(always)]
     pub(crate) fn second_part(&mut self, ns: u32) {
-        self.register(Micros::new(ns).text(), MICROS_BYTES);
+        self.write_register(Micros::new(ns).text(), MICROS_BYTES);
     }
 
-    /// Writes a time in ns as µs with three decimals, without leading zeros.
+    /// Appends a time given in ns as µs with three decimals, without leading zeros.
     #[inline(always)]
     pub(crate) fn micros(&mut self, ns: u64) {
         let Some(micros) = Micros::below_second(ns) else {
@@ -187,10 +199,10 @@ impl<'a> Line<'a> {
             return;
         };
         let zeros = micros.zeros();
-        self.register(micros.text() >> (8 * zeros), MICROS_BYTES - zeros);
+        self.write_register(micros.text() >> (8 * zeros), MICROS_BYTES - zeros);
     }
 
-    /// Writes `,"dur":` and a time formatted as by [`Line::micros`].
+    /// Appends `,"dur":` and a duration given in ns, which is written as by [`Line::micros`].
     #[inline(always)]
     pub(crate) fn duration(&mut self, ns: u64) {
         const KEY: [u8; 7] = *b",\"dur\":";
@@ -209,9 +221,9 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Copies a text to `at` and returns its end. If it does not fit, nothing is copied and the end is
-/// past the end of `out`, which [`Line::fits`] detects. Not a method: a line whose address is
-/// passed on is kept in memory instead of registers.
+/// Copies `text` to offset `at` of a line's buffer and returns the line's new length. If the text
+/// does not fit, copies nothing and returns a length beyond the buffer, which [`Line::fits`]
+/// detects. Not a method: a line whose address is passed on is kept in memory instead of registers.
 #[cold]
 #[inline(never)]
 fn copy_slow(out: &mut [u8], at: usize, text: &[u8]) -> usize {
@@ -222,7 +234,8 @@ fn copy_slow(out: &mut [u8], at: usize, text: &[u8]) -> usize {
     end
 }
 
-/// Writes a time of one second or more.
+/// Writes a time of one second or more, given in ns, as µs with three decimals to offset `at` of a
+/// line's buffer. Returns the line's new length.
 #[cold]
 #[inline(never)]
 fn long_micros(out: &mut [u8], at: usize, ns: u64) -> usize {
@@ -232,6 +245,8 @@ fn long_micros(out: &mut [u8], at: usize, ns: u64) -> usize {
     line.len
 }
 
+/// Copies a text of `N` to `2 * N` bytes into `room`, which has the same length, as two overlapping
+/// parts.
 #[inline(always)]
 fn copy_overlapping<const N: usize>(room: &mut [u8], text: &[u8]) {
     if let (Some(to), Some(from)) = (room.first_chunk_mut::<N>(), text.first_chunk::<N>()) {
@@ -270,6 +285,7 @@ struct Micros {
 }
 
 impl Micros {
+    /// Splits a time below one second, given in ns, into its decimal digits.
     #[inline(always)]
     fn new(ns: u32) -> Micros {
         Micros {
@@ -278,19 +294,21 @@ impl Micros {
         }
     }
 
+    /// Splits a time given in ns into its decimal digits, or returns `None` if it is one second or
+    /// more.
     #[inline(always)]
     fn below_second(ns: u64) -> Option<Micros> {
         let ns = u32::try_from(ns).ok()?;
         (ns < 1_000_000_000).then(|| Micros::new(ns))
     }
 
-    /// Returns the number of leading zeros among the first five digits.
+    /// Returns the number of leading zeros that can be left out: those among the first five digits.
     #[inline(always)]
     fn zeros(self) -> usize {
         (self.digits | 1 << 40).trailing_zeros() as usize / 8
     }
 
-    /// Returns `uuuuuu.nnn`, with the first character in the lowest byte.
+    /// Returns the time as the ten characters `uuuuuu.nnn`, with the first one in the lowest byte.
     #[inline(always)]
     fn text(self) -> u128 {
         const US: u64 = (1 << 48) - 1;
@@ -304,25 +322,25 @@ impl Micros {
 /// Upper bound of the numbers with at most eight digits.
 pub(crate) const SMALL_NUMBERS: u32 = 100_000_000;
 
-/// Appends a number below [`SMALL_NUMBERS`]: eight digits from a register, without leading zeros.
+/// Appends the decimal digits of a number below [`SMALL_NUMBERS`], without leading zeros.
 #[inline(always)]
 pub(crate) fn small_number(out: &mut Vec<u8>, value: u32) {
-    let (digits, zeros) = trimmed(value);
+    let (digits, zeros) = significant_digits(value);
     out.extend_from_slice(&digits.to_le_bytes());
     out.truncate(out.len() - zeros);
 }
 
-/// Returns the characters of a number below [`SMALL_NUMBERS`] without its leading zeros, and the
-/// number of those zeros.
+/// Returns the characters of a number below [`SMALL_NUMBERS`] without its leading zeros, with the
+/// first one in the lowest byte. Also returns how many zeros were removed from its eight digits.
 #[inline(always)]
-fn trimmed(value: u32) -> (u64, usize) {
+fn significant_digits(value: u32) -> (u64, usize) {
     let digits = digits(value);
     let zeros = (digits | 1 << 56).trailing_zeros() / 8;
     ((digits | ZEROS) >> (8 * zeros), zeros as usize)
 }
 
-/// Appends a JSON string with its quotes. Text longer than `bound` bytes is cut at a character
-/// boundary, marked and counted.
+/// Appends `text` as a JSON string with quotes and escapes. A text longer than `bound` bytes is cut
+/// at a character boundary, marked as cut, and counted.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
     if text.len() <= bound && is_plain(text.as_bytes()) {
         out.push(b'"');
@@ -348,7 +366,7 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
     out.push(b'"');
 }
 
-/// Returns the maximum number of bytes that [`string`] appends.
+/// Returns the maximum number of bytes that [`string`] appends for the same arguments.
 #[inline]
 pub(crate) fn string_bytes(text: &str, bound: usize) -> usize {
     /// Length of the longest escape in bytes.
@@ -365,8 +383,8 @@ pub(crate) fn string_bytes(text: &str, bound: usize) -> usize {
     kept + escaped * (ESCAPED - 1) + MARKS
 }
 
-/// Returns true if a text needs no escapes. Short texts, as most keys are, take two word
-/// comparisons. For texts of up to three bytes the answer is always false.
+/// Returns true if a text certainly needs no escapes in JSON. Short texts, as most keys are, take
+/// two word comparisons. For texts of up to three bytes the answer is always false.
 #[inline(always)]
 fn is_plain(text: &[u8]) -> bool {
     let (words, ends) = (text.as_chunks::<8>().0, text.as_rchunks::<8>().1);
@@ -381,35 +399,39 @@ fn is_plain(text: &[u8]) -> bool {
     is_plain_word(parts[0] | parts[1] << 32)
 }
 
-/// Returns true if no byte of these words is escaped. For longer texts, such as ids.
+/// Returns true if no byte of these 8-byte words needs an escape in JSON. For longer texts, such as
+/// ids.
 #[inline(never)]
 fn are_plain(words: &[[u8; 8]]) -> bool {
     let mut words = words.iter();
     words.all(|word| is_plain_word(u64::from_le_bytes(*word)))
 }
 
-/// Returns true if no byte of a word is escaped. Because of borrows from lower bytes, it may also
-/// return false for a word without escapes.
+/// Returns true if no byte of a word needs an escape in JSON. Because of borrows from lower bytes,
+/// it may also return false for a word without escapes.
 #[inline(always)]
 const fn is_plain_word(word: u64) -> bool {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
     let quotes = word ^ (ONES * b'"' as u64);
     let backslashes = word ^ (ONES * b'\\' as u64);
-    (below(word, 0x20) | below(quotes, 1) | below(backslashes, 1)) & HIGH == 0
+    (bytes_below(word, 0x20) | bytes_below(quotes, 1) | bytes_below(backslashes, 1)) & HIGH == 0
 }
 
-/// Sets the highest bit of each byte that is below a bound.
+/// Returns a word in which the highest bit of a byte is set if the same byte of `word` is below
+/// `bound`. The other bits have no meaning. Only for bytes below 0x80.
 #[inline(always)]
-const fn below(word: u64, bound: u64) -> u64 {
+const fn bytes_below(word: u64, bound: u64) -> u64 {
     word.wrapping_sub(u64::MAX / 255 * bound) & !word
 }
 
+/// Returns true if JSON requires an escape for this byte.
 #[inline]
 fn is_escaped(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
+/// Appends the contents of a JSON string: `text` with escapes where they are required.
 fn escape(out: &mut Vec<u8>, text: &[u8]) {
     let mut rest = text;
     while let Some(at) = rest.iter().position(|byte| is_escaped(*byte)) {

@@ -5,8 +5,9 @@ use std::io::Write;
 use crate::text::record::Growing;
 use sa_format::loss::LossRecord;
 
-/// Builds the line of a span without an end. If there is not enough memory, counts that and returns
-/// an empty line. `names` is `"name":"…","cat":"…"`, and `args` is JSON without the braces.
+/// Builds the line of a span without an end, which begins at `ts_ns` on thread or lane `tid`.
+/// `names` is `"name":"…","cat":"…"`, and `args` is JSON without the braces. If there is not enough
+/// memory, counts that and returns an empty line.
 pub(crate) fn begin_line((pid, tid): (u32, u32), ts_ns: u64, names: &[u8], args: &[u8]) -> Vec<u8> {
     let (us, ns) = (ts_ns / 1000, ts_ns % 1000);
     let mut line = Growing::default();
@@ -25,7 +26,7 @@ pub(crate) fn begin_line((pid, tid): (u32, u32), ts_ns: u64, names: &[u8], args:
     line.into_line()
 }
 
-/// Returns the start of the event in a line, in ns, or `None` for metadata.
+/// Returns the start in ns of the event in a line, or `None` if the line contains metadata.
 pub(crate) fn line_start_ns(line: &[u8]) -> Option<u64> {
     if line.is_empty() || is_metadata(line) {
         return None;
@@ -33,8 +34,8 @@ pub(crate) fn line_start_ns(line: &[u8]) -> Option<u64> {
     number_after(line, br#""ts":"#)
 }
 
-/// Returns the number after `key` in a canonical line. A time in µs with three decimals is returned
-/// in ns.
+/// Returns the number that follows `key`, such as `"tid":`, in a line as the recorder writes it. A
+/// time in µs with three decimals is returned in ns.
 pub(crate) fn number_after(line: &[u8], key: &[u8]) -> Option<u64> {
     let at = memchr::memmem::find(line, key)? + key.len();
     let mut digits = line[at..]
@@ -49,8 +50,8 @@ pub(crate) fn number_after(line: &[u8], key: &[u8]) -> Option<u64> {
 /// Beginning of every loss record, up to the pid.
 const INSTANT: &[u8] = br#"{"ph":"i""#;
 
-/// Counts the events of a block. If `plain` is true, every line is one event and the lines are not
-/// examined.
+/// Counts the events in a block of lines. If `plain` is true, every line is known to be one event,
+/// and the lines are not examined.
 pub(crate) fn count_events(lines: &[u8], plain: bool) -> u64 {
     if plain {
         return bytecount::count(lines, b'\n') as u64;
@@ -58,8 +59,8 @@ pub(crate) fn count_events(lines: &[u8], plain: bool) -> u64 {
     lines.split(|byte| *byte == b'\n').map(events_in_line).sum()
 }
 
-/// Counts the events that one line stands for: 0 for metadata, and the reported events for a loss
-/// record.
+/// Returns the number of events that a line stands for: 0 for metadata, the number of lost events
+/// for a loss record, and 1 for any other line.
 pub(crate) fn events_in_line(line: &[u8]) -> u64 {
     if line.is_empty() || is_metadata(line) {
         return 0;
@@ -67,8 +68,8 @@ pub(crate) fn events_in_line(line: &[u8]) -> u64 {
     reported_loss(line).unwrap_or(1)
 }
 
-/// Counts the events that are lost if a block is lost. Events that its loss records report are lost
-/// already and do not count.
+/// Counts the events that would be lost with a block of lines. Does not count those that loss
+/// records in the block report, because they are lost already.
 pub(crate) fn count_unreported_events(lines: &[u8]) -> u64 {
     let lines = lines.split(|byte| *byte == b'\n');
     let own = lines.filter(|line| reported_loss(line).is_none());

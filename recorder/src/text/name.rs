@@ -10,7 +10,8 @@ const NAME_KEYS_BYTES: usize = 16;
 /// Maximum length of the name of a process or thread in bytes.
 const MAX_NAME_BYTES: usize = 1024;
 
-/// Appends `"name":"…","cat":"…"`. If there is not enough memory, counts that and returns false.
+/// Appends the name and category of an event as `"name":"…","cat":"…"`. If there is not enough
+/// memory, counts that and returns false.
 pub(crate) fn write_name(text: &mut Vec<u8>, category: &str, name: &str) -> bool {
     let Some(name) = try_visible(name) else {
         count_out_of_memory();
@@ -27,7 +28,7 @@ pub(crate) fn write_name(text: &mut Vec<u8>, category: &str, name: &str) -> bool
     true
 }
 
-/// Shortens the name of a process or thread to the maximum length.
+/// Returns the name of a process or thread, shortened to the maximum length of 1,024 bytes.
 pub(crate) fn cut_name(name: &str) -> &str {
     &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
 }

@@ -3,18 +3,20 @@
 use crate::sys::memory::count_out_of_memory;
 use sa_format::{Name, PROCESS_NAME, Record, THREAD_NAME, try_visible, write_metadata};
 
-/// Returns the line of a record about process `pid`, or an empty line if there is not enough
-/// memory.
+/// Returns the line of a metadata record about process `pid`, or an empty line if there is not
+/// enough memory.
 pub(crate) fn metadata_line(pid: u32, record: &impl Record) -> Vec<u8> {
     track_line(pid, pid, record)
 }
 
-/// Returns the line of a record about a thread or track, or an empty line if there is not enough
-/// memory.
+/// Returns the line of a metadata record about the thread or track `tid`, or an empty line if there
+/// is not enough memory.
 pub(crate) fn track_line<R: Record>(pid: u32, tid: u32, record: &R) -> Vec<u8> {
     named_line((pid, tid), R::NAME, record)
 }
 
+/// Returns the line of a metadata record with this name, about `thread`: a pid and a tid. Returns
+/// an empty line if there is not enough memory.
 fn named_line(thread: (u32, u32), name: &str, args: &impl serde::Serialize) -> Vec<u8> {
     let mut line = Growing::default();
     let _ = write_metadata(&mut line, thread, name, args); // writing to it cannot fail
@@ -30,6 +32,7 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
+    /// Appends bytes to the text, unless there is not enough memory for them or for earlier ones.
     pub(crate) fn add(&mut self, more: &[u8]) {
         self.is_cut = self.is_cut || self.text.try_reserve(more.len()).is_err();
         if !self.is_cut {
@@ -70,6 +73,8 @@ pub(crate) fn thread_name_line(pid: u32, tid: u32, name: &str) -> Vec<u8> {
     name_line((pid, tid), THREAD_NAME, name)
 }
 
+/// Returns the metadata line that gives a process or thread its name. `record` is the name of the
+/// record itself.
 fn name_line(thread: (u32, u32), record: &str, name: &str) -> Vec<u8> {
     if name.is_empty() {
         return Vec::new();

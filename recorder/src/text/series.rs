@@ -8,15 +8,16 @@ use sa_format::loss::Cause;
 /// Maximum length of a number without an exponent that is certainly finite as a double.
 const SHORT_NUMBER: usize = 300;
 
-/// Returns the args that are series of a counter, or `None` if there are none.
+/// Returns the args whose values a counter can draw, as numbers. Leaves out all others and counts
+/// them. Returns `None` if no arg is left.
 pub(crate) fn numbers(args: &Args) -> Option<Args> {
     let mut text = copy_or_empty(args.text());
     keep_numbers(&mut text, 0);
     (!text.is_empty()).then(|| Args::from_text(text))
 }
 
-/// Removes each member from byte `from` on whose value is not a finite number, and counts it.
-/// Replaces booleans with 0 or 1.
+/// Removes and counts the args whose value is not a finite number, and replaces booleans with 0 or
+/// 1. The args are the part of `text` from byte `from` on, as JSON without braces.
 #[cold]
 #[inline(never)]
 pub(crate) fn keep_numbers(text: &mut Vec<u8>, from: usize) {
@@ -47,7 +48,7 @@ pub(crate) fn keep_numbers(text: &mut Vec<u8>, from: usize) {
     text.truncate(end);
 }
 
-/// Returns true if a JSON value is a number that is finite as a double.
+/// Returns true if a JSON value is a number that is finite when stored as a double.
 fn is_finite(value: &[u8]) -> bool {
     if !matches!(value.first(), Some(b'-' | b'0'..=b'9')) {
         return false;
@@ -66,7 +67,8 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Finds the first member in the text of an object without its braces.
+    /// Finds the first key and value in args, which are the text of a JSON object without its
+    /// braces.
     pub(crate) fn first(text: &[u8]) -> Member {
         let (mut depth, mut is_in_text, mut value_at) = (0_i32, false, None);
         let mut len = text.len();

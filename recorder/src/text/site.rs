@@ -39,7 +39,8 @@ pub(crate) struct SiteText {
 }
 
 impl SiteText {
-    /// Encodes the text. If there is not enough memory, counts that and returns `None`.
+    /// Encodes the part of an event's line that all events of a call site share. If there is not
+    /// enough memory, counts that and returns `None`.
     fn new(category: &str, name: &str) -> Option<SiteText> {
         let mut plain = Vec::new();
         if !write_name(&mut plain, category, name) {
@@ -55,6 +56,8 @@ impl SiteText {
     }
 }
 
+/// Returns a comma, `plain` and `after` as one text. If there is not enough memory, counts that and
+/// returns `None`.
 fn surrounded(plain: &[u8], after: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     reserve(&mut text, 1 + plain.len() + after.len()).then(|| {
@@ -66,7 +69,7 @@ fn surrounded(plain: &[u8], after: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl Site {
-    /// Describes the events of a call site.
+    /// Creates the description of a call site: the level, category and name of its events.
     pub const fn new(level: Level, category: &'static str, name: &'static str) -> Site {
         Site {
             level,
@@ -83,8 +86,8 @@ impl Site {
         self.level
     }
 
-    /// Returns the text of the site, which the first caller creates. Takes no lock, so a fork at
-    /// any moment leaves no lock held.
+    /// Returns the encoded text that all events of the site share. The first caller creates it.
+    /// Takes no lock, so a fork at any moment leaves no lock held.
     #[inline(always)]
     pub(crate) fn text(&'static self) -> &'static SiteText {
         let text = self.text.load(Ordering::Acquire);
@@ -95,6 +98,8 @@ impl Site {
         }
     }
 
+    /// Encodes and stores the text that all events of the site share. If another thread was faster,
+    /// returns that thread's text. If there is not enough memory, returns a text without a name.
     #[cold]
     fn make_text(&'static self) -> &'static SiteText {
         let Some(text) = SiteText::new(self.category, self.name) else {
@@ -116,8 +121,9 @@ impl Site {
         self.name
     }
 
-    /// Returns the site's number in the ring of `epoch`, or 0 if the ring has no room for it.
-    /// Returns `None` if it was never registered there.
+    /// Returns the site's number in the site table of the ring of recording `epoch`; 0 if the table
+    /// has no room for the site. Returns `None` if the site was not registered in that recording
+    /// yet.
     #[inline(always)]
     pub(crate) fn number(&self, epoch: u32) -> Option<u32> {
         let registered = self.registered.load(Ordering::Relaxed);
@@ -125,7 +131,8 @@ impl Site {
         (registered >> 32 == u64::from(epoch)).then_some(number)
     }
 
-    /// Stores the site's number in the ring of `epoch`; 0 if the ring has no room for it.
+    /// Stores the site's number in the site table of the ring of recording `epoch`; 0 if the table
+    /// has no room for the site.
     pub(crate) fn set_number(&self, epoch: u32, number: u32) {
         let registered = u64::from(epoch) << 32 | u64::from(number);
         self.registered.store(registered, Ordering::Relaxed);

@@ -19,19 +19,20 @@ const MAX_LIST: usize = 4096;
 
 /// A value for an arg of an event.
 pub trait Value {
-    /// Appends the value as JSON on one line. Any other text is replaced with `null` and counted as
-    /// `bad_value`.
+    /// Appends the value as JSON on one line. If the program's own implementation appends anything
+    /// else, it is replaced with `null` and counted as `bad_value`.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Returns the maximum number of bytes that [`Value::write`] appends. The caller reserves that
-    /// much before the call. If there is not enough memory, the argument is left out and counted.
-    /// The default is 48, which is enough for any number.
+    /// Returns the maximum number of bytes that [`Value::write`] appends for this value. The caller
+    /// reserves that much before the call. If there is not enough memory, the argument is left out
+    /// and counted. The default is 48, which is enough for any number.
     #[inline]
     fn max_bytes(&self) -> usize {
         NUMBER_BYTES
     }
 
-    /// Returns what the type guarantees about the text. Only types of this workspace override this.
+    /// Returns what the type guarantees about the text that [`Value::write`] appends. Only types of
+    /// this workspace override this.
     #[doc(hidden)]
     #[inline(always)]
     fn guarantee(&self) -> TextGuarantee {
@@ -51,8 +52,8 @@ pub enum TextGuarantee {
     Number,
 }
 
-/// Appends a value. If its type belongs to the program, the text is checked, and invalid JSON is
-/// replaced with `null` and counted.
+/// Appends a value as JSON to args or a list. If the value's type belongs to the program, its text
+/// is checked first, and invalid JSON is replaced with `null` and counted.
 #[inline(always)]
 fn append(out: &mut Vec<u8>, value: &(impl Value + ?Sized)) {
     if value.guarantee() != TextGuarantee::Nothing {
@@ -62,8 +63,8 @@ fn append(out: &mut Vec<u8>, value: &(impl Value + ?Sized)) {
     }
 }
 
-/// Calls `write` with a separate buffer. Appends its content if that is valid JSON, otherwise
-/// `null`.
+/// Calls `write`, which encodes a value of up to `bytes` bytes, with a separate buffer. Appends the
+/// buffer's content to `out` if that is valid JSON, and `null` otherwise.
 #[cold]
 #[inline(never)]
 fn append_checked(out: &mut Vec<u8>, bytes: usize, write: &mut dyn FnMut(&mut Vec<u8>)) {
@@ -88,13 +89,14 @@ fn is_json(text: &[u8]) -> bool {
         && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// Returns the number of bytes to reserve for a value or for the `null` that replaces it.
+/// Returns the number of bytes to reserve before a value, or the `null` that may replace it, is
+/// appended.
 #[inline(always)]
 fn room(value: &(impl Value + ?Sized)) -> usize {
     value.max_bytes().max(NULL.len())
 }
 
-/// Appends a number that does not fit into a register.
+/// Appends the decimal digits of a number that is negative or has more than eight digits.
 #[inline(never)]
 fn large_number(out: &mut Vec<u8>, value: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
@@ -273,27 +275,28 @@ impl Args {
         Args::default()
     }
 
-    /// Adds one argument.
+    /// Adds one argument and returns the args, so that calls can be chained.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Value) -> Args {
         self.push(key, &value);
         self
     }
 
-    /// Adds one argument in place.
+    /// Adds one argument to these args.
     pub fn push(&mut self, key: &str, value: &dyn Value) {
         let first = self.is_first();
         push_after(&mut self.text, first, key, value);
     }
 
-    /// Adds one argument whose key was encoded by [`encode_key`].
+    /// Adds one argument whose key was encoded by [`encode_key`], which saves encoding it each
+    /// time.
     #[doc(hidden)]
     pub fn push_with_encoded_key(&mut self, key: &str, value: &dyn Value) {
         let first = self.is_first();
         push_encoded(&mut self.text, first, key, value);
     }
 
-    /// Returns true if there are no args yet, after reserving room for a few.
+    /// Returns true if there are no args yet, and then reserves memory for a few.
     fn is_first(&mut self) -> bool {
         let first = self.text.is_empty();
         if first {
@@ -309,7 +312,7 @@ impl Args {
         Args { text }
     }
 
-    /// Adds args that are already JSON text, as in [`Args::from_text`].
+    /// Adds args that are already JSON text, as for [`Args::from_text`].
     #[doc(hidden)]
     pub fn raw(&mut self, text: &[u8]) {
         let first = self.text.is_empty();
@@ -322,7 +325,8 @@ impl Args {
     }
 }
 
-/// Appends `"key":value`, with a comma before it unless it is the first arg.
+/// Appends an argument to `text` as `"key":value`, with a comma before it unless it is the `first`
+/// one.
 pub(crate) fn push_after(text: &mut Vec<u8>, first: bool, key: &str, value: &dyn Value) {
     if !reserve(text, string_bytes(key, MAX_STRING_BYTES) + 2 + room(value)) {
         return;
@@ -335,7 +339,8 @@ pub(crate) fn push_after(text: &mut Vec<u8>, first: bool, key: &str, value: &dyn
     append(text, value);
 }
 
-/// Returns `"key":` for [`push_encoded`].
+/// Encodes the key of an argument as `"key":`, for functions such as
+/// [`Args::push_with_encoded_key`].
 #[doc(hidden)]
 pub fn encode_key(key: &str) -> String {
     let mut text = Vec::new();
@@ -346,7 +351,8 @@ pub fn encode_key(key: &str) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// Appends an argument like [`push_after`]. `key` is already encoded as `"key":`.
+/// Appends an argument to `text` like [`push_after`], but with a `key` that [`encode_key`] has
+/// encoded.
 #[inline(always)]
 pub(crate) fn push_encoded(
     text: &mut Vec<u8>,
@@ -364,7 +370,8 @@ pub(crate) fn push_encoded(
     append(text, value);
 }
 
-/// Appends args that are already JSON text, with a comma before them unless they are the first.
+/// Appends args that are already JSON text to `text`, with a comma before them unless they are the
+/// `first` ones.
 pub(crate) fn raw_after(text: &mut Vec<u8>, first: bool, args: &[u8]) {
     if !reserve(text, args.len() + 1) {
         return;

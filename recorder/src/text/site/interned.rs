@@ -29,19 +29,21 @@ struct Table<const N: usize> {
 }
 
 impl Site {
-    /// Returns the site of a name that is known only at run time, always the same one for the same
-    /// level, category and name. Returns `None` if the name is too long or too many others have a
-    /// site. Such an event is recorded by name.
+    /// Returns the call site for a name that is known only at run time. The same level, category
+    /// and name always give the same site. Returns `None` if the name is too long, or if there are
+    /// too many sites. Such an event is recorded without a site.
     #[doc(hidden)]
     pub fn intern(level: Level, category: &str, name: &str) -> Option<&'static Site> {
         INTERNED.get(level, category, name, MAX_SITES)
     }
 
+    /// Returns true if this is the site for that level, category and name.
     #[inline(always)]
     fn matches(&self, level: Level, category: &str, name: &str) -> bool {
         self.level == level && is_equal(self.name, name) && is_equal(self.category, category)
     }
 
+    /// Creates a site that lives as long as the process.
     fn leak(level: Level, category: &str, name: &str) -> io::Result<&'static mut Site> {
         let (category, name) = (try_to_owned(category)?, try_to_owned(name)?);
         let mut site = try_box(Site::new(level, "", ""))?;
@@ -58,6 +60,9 @@ impl<const N: usize> Table<N> {
         }
     }
 
+    /// Returns the site for a level, category and name, and creates it if necessary. Returns `None`
+    /// if the name is too long, if the table already has `max_sites` sites, or if there is not
+    /// enough memory.
     fn get(
         &self,
         level: Level,
@@ -81,15 +86,17 @@ impl<const N: usize> Table<N> {
         None
     }
 
-    /// Returns every place once, starting with the one that belongs to the hash.
+    /// Returns every place of the table once, in the order in which a search with this hash visits
+    /// them.
     fn places_from(&self, hash: u64) -> impl Iterator<Item = &AtomicPtr<Site>> {
         let first = usize::try_from(hash % N as u64).unwrap_or(0);
         let (before, from) = self.sites.split_at(first);
         from.iter().chain(before)
     }
 
-    /// Puts a new site into a free place. If another thread was faster, returns that thread's site,
-    /// which may have another name.
+    /// Creates a site and puts it into a free place of the table. If another thread was faster,
+    /// returns that thread's site, which may have another name. Returns `None` if the table already
+    /// has `max_sites` sites, or if there is not enough memory.
     fn fill(
         &self,
         place: &AtomicPtr<Site>,
@@ -115,20 +122,20 @@ impl<const N: usize> Table<N> {
     }
 }
 
-/// Hashes a site's key. Inlined because most names are so short that a call would take longer than
-/// the work.
+/// Hashes the level, category and name that identify a site. Inlined because most names are so
+/// short that a call would take longer than the work.
 #[inline(always)]
 fn hash(level: Level, category: &str, name: &str) -> u64 {
-    let sum = mix(u64::from(level.bit()), category.as_bytes());
-    mix(sum, name.as_bytes())
+    let sum = mix_text(u64::from(level.bit()), category.as_bytes());
+    mix_text(sum, name.as_bytes())
 }
 
-/// Mixes a text and its length into a sum.
+/// Returns a hash of a text and its length, combined with the hash `sum` of what comes before it.
 #[inline(always)]
-fn mix(sum: u64, text: &[u8]) -> u64 {
+fn mix_text(sum: u64, text: &[u8]) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let step = |sum: u64, word: u64| fold_product(u128::from(sum ^ word) * u128::from(ODD));
-    let (first, last) = ends(text);
+    let (first, last) = end_words(text);
     let mut sum = step(sum ^ text.len() as u64, first);
     if text.len() > 16 {
         let (words, _) = text[8..].as_chunks::<8>();
@@ -138,24 +145,28 @@ fn mix(sum: u64, text: &[u8]) -> u64 {
     step(sum, last)
 }
 
-/// Combines both halves of a product, because the lower half does not depend on the upper bits of
-/// its factors.
+/// Combines the upper and lower half of a product into 64 bits of a hash. The lower half alone
+/// would not depend on the upper bits of the factors.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "each half fits")]
 const fn fold_product(product: u128) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
+/// Returns true if two texts are equal. Faster than a general comparison if they have at most 16
+/// bytes.
 #[inline(always)]
 fn is_equal(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());
-    one.len() == other.len() && ends(one) == ends(other) && (one.len() <= 16 || one == other)
+    one.len() == other.len()
+        && end_words(one) == end_words(other)
+        && (one.len() <= 16 || one == other)
 }
 
-/// Returns the first and the last eight bytes of a text. For a shorter text, returns numbers that
-/// together with the length determine all its bytes.
+/// Returns the first and the last eight bytes of a text as numbers. For a shorter text, returns
+/// numbers that together with the length determine all its bytes.
 #[inline(always)]
-fn ends(text: &[u8]) -> (u64, u64) {
+fn end_words(text: &[u8]) -> (u64, u64) {
     if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
         return (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
     }
