@@ -113,15 +113,16 @@ pub mod host {
     pub use crate::sys::{is_privileged, random, run_after_fork, run_at_exit, variable, warn_once};
 }
 
-/// Returns true if a macro should record its event. Costs one load of a private mask.
+/// Returns true if events of this level are recorded now, so that a macro should record its event.
+/// Costs one load of a private mask.
 #[doc(hidden)]
 #[inline(always)]
 pub fn __wants(level: Level) -> bool {
     process::mask::wants(level)
 }
 
-/// Returns true if events of a level are recorded, or were recorded at `start_ns`, when something
-/// began.
+/// Returns true if events of this level are recorded now, or were recorded at `start_ns`. For an
+/// event that began at `start_ns`, a time as returned by [`now_ns`].
 #[doc(hidden)]
 pub fn __wants_since(level: Level, start_ns: u64) -> bool {
     process::mask::wants_since(level, start_ns)

@@ -79,8 +79,9 @@ impl Recorder {
         restart::start_with(Some(name), lookup).map(|()| Recorder(()))
     }
 
-    /// Returns the variables, with their values, by which child processes find this run. These are
-    /// the ones that [`Recorder::init`] sets. Empty without a recording.
+    /// Returns the names and values of the environment variables by which child processes find this
+    /// run. These are the ones that [`Recorder::init`] sets. The result is empty without a
+    /// recording.
     pub fn exports(self) -> Vec<(&'static str, OsString)> {
         let Some(process) = reclaim::existing() else {
             return Vec::new();
@@ -89,9 +90,9 @@ impl Recorder {
         exported_variables(variable, paths, &run.id, run.main_pid)
     }
 
-    /// Returns the variables that make child processes join this process's run before it has
-    /// recorded anything: its first event begins that run. After that event, returns the same as
-    /// [`Recorder::exports`].
+    /// Returns the names and values of the environment variables that make child processes join
+    /// this process's run before it has recorded anything: its first event begins that run. After
+    /// that event, returns the same as [`Recorder::exports`].
     ///
     /// The result is empty if nothing requests recording, if the environment already names a run,
     /// or if another process's run is live in the directory, because this process will join it.
@@ -104,56 +105,59 @@ impl Recorder {
         config.map_or_else(Vec::new, |config| run::announced::announce(&config))
     }
 
-    /// Returns the handle. Recording starts with the first event if it has not started yet.
+    /// Returns the handle of this process's recorder. If recording has not started yet, it starts
+    /// with the first event.
     pub fn get() -> Recorder {
         Recorder(())
     }
 
-    /// Returns true if anything is recorded. Returns false without the environment variables, while
-    /// recording is switched off, after [`Recorder::finish`], and if recording could not be set up.
+    /// Returns true if at least one level is recorded now. Returns false without the environment
+    /// variables, while recording is switched off, after [`Recorder::finish`], and if recording
+    /// could not be set up.
     pub fn is_enabled(self) -> bool {
         start::levels() != 0
     }
 
-    /// Returns the levels that are recorded. Before the first event, these are the levels that the
-    /// environment requests. This call starts nothing and writes no file.
+    /// Returns the levels of detail whose events are recorded now. Before the first event, these
+    /// are the levels that the environment requests. This call starts nothing and writes no file.
     pub fn levels(self) -> Levels {
         start::requested_levels()
     }
 
-    /// Returns true if events of this level are recorded.
+    /// Returns true if events of this level are recorded now.
     pub fn includes(self, level: Level) -> bool {
         start::levels() & level.bit() != 0
     }
 
-    /// Returns true if this is the main process of its run.
+    /// Returns true if this is the main process of its run: the one that began it. Returns false
+    /// without a recording.
     pub fn is_main(self) -> bool {
         running().is_some_and(|process| process.run.main)
     }
 
-    /// Returns the run id.
+    /// Returns the id of the run that this process belongs to, or `None` without a recording.
     pub fn run(self) -> Option<String> {
         running().map(|process| process.run.id.clone())
     }
 
-    /// Returns the absolute path of the run directory.
+    /// Returns the absolute path of the run directory, or `None` without a recording.
     pub fn directory(self) -> Option<PathBuf> {
         running().map(|process| process.config.paths.directory.clone())
     }
 
     /// Returns the path for the merged trace: `trace.json` in the run directory, or the file that
-    /// `SA_PROFILE_OUTPUT` names.
+    /// `SA_PROFILE_OUTPUT` names. Returns `None` without a recording.
     pub fn trace(self) -> Option<PathBuf> {
         running().map(|process| process.config.paths.trace.clone())
     }
 
-    /// Returns the path of the first segment of this process's fragment. That segment is removed
-    /// when the disk limit is reached.
+    /// Returns the path of the first segment of this process's fragment, or `None` without a
+    /// recording. That segment is removed when the disk limit is reached.
     pub fn fragment(self) -> Option<PathBuf> {
         running().map(|process| process.fragment.path.clone())
     }
 
-    /// Names the process in the trace. A later name replaces it.
+    /// Gives the process a name in the trace. A later name replaces it.
     pub fn set_process_name(self, name: &str) {
         if let Some(process) = start::current() {
             process.set_name(name);
@@ -170,62 +174,65 @@ impl Recorder {
         }
     }
 
-    /// Records metadata about the process, or about the thread with this id, such as
-    /// `process_labels`. `args` is its content.
+    /// Records metadata about the process, or about the thread with the id `tid`. `name` says which
+    /// kind it is, such as `process_labels`, and `args` is its content.
     pub fn metadata(self, name: &str, tid: Option<u64>, args: &Args) {
         if let Some(process) = start::current() {
             process.record_metadata(name, tid, args);
         }
     }
 
-    /// Records an instant of the process now, in the category of the records about the recording.
+    /// Records an instant now that is about the whole process, in the category of the records about
+    /// the recording.
     pub fn own_instant(self, name: &str, args: &Args) {
         if let Some(process) = start::current() {
             process.record_instant(name, args);
         }
     }
 
-    /// Names the calling thread in the trace.
+    /// Gives the calling thread a name in the trace.
     pub fn set_thread_name(self, name: &str) {
         thread_state::set_thread_name(name);
     }
 
-    /// Opens a span whose name is not known at the call site. If the name is known,
-    /// [`span!`](crate::span!) is cheaper.
+    /// Opens a span on the calling thread whose name is not known at the call site. If the name is
+    /// known, [`span!`](crate::span!) is cheaper.
     pub fn span(self, level: Level, category: &str, name: &str) -> SpanGuard {
         SpanGuard::open_named(level, category, name)
     }
 
-    /// Opens an async span whose name is not known at the call site.
+    /// Opens an async span whose name is not known at the call site. It may be held across awaits
+    /// and sent to other threads.
     pub fn async_span(self, level: Level, category: &str, name: &str) -> AsyncSpan {
         AsyncSpan::open_named(level, category, name)
     }
 
-    /// Returns the track `thread` of a group, for events that do not belong to a thread of this
-    /// process. The same names give the same track. Returns `None` if recording is impossible.
+    /// Returns the track (a row of the trace) with the name `thread` in a group, for events that do
+    /// not belong to a thread of this process. The same names give the same track. Returns `None`
+    /// if recording is impossible.
     pub fn track(self, group: &TrackProcess<'_>, thread: &str) -> Option<Track> {
         Track::new(group, thread)
     }
 
-    /// Returns the track of one of this process's threads, by the kernel's id, so that another
-    /// thread can record events on it. Returns `None` if recording is impossible.
+    /// Returns the track of the thread of this process that has the kernel's id `tid`, so that
+    /// another thread can record events on it. Returns `None` if recording is impossible.
     pub fn thread_track(self, tid: u32) -> Option<Track> {
         Track::for_thread(tid)
     }
 
-    /// Records an instant whose name is not known at the call site.
+    /// Records an instant now, on the calling thread, whose name is not known at the call site.
     pub fn instant(self, level: Level, category: &str, name: &str, args: &Args) {
         NamedEvent::new(b'i', category, name, args.text()).record(level);
     }
 
-    /// Records a counter whose name is not known at the call site. `series` contains one number for
-    /// each series. Values are kept as by [`counter!`](crate::counter!).
+    /// Records values of a counter now. Its name is not known at the call site. `series` contains
+    /// one number for each series. Values are kept as by [`counter!`](crate::counter!).
     pub fn counter(self, level: Level, name: &str, series: &Args) {
         instant::counter(level, name, series);
     }
 
-    /// Writes everything recorded so far to the fragment. Waits at most a second for a write that
-    /// is in progress.
+    /// Writes everything recorded so far in this process to its fragment. Waits at most a second
+    /// for a write that is in progress.
     pub fn flush(self) {
         if let Some(process) = reclaim::existing() {
             process.flush_within(PATIENCE_NS);
@@ -235,8 +242,8 @@ impl Recorder {
         }
     }
 
-    /// Ends recording in this process, and removes the ring if nothing is left in it. Also runs at
-    /// exit. A second call does nothing.
+    /// Ends recording in this process, and removes its ring file if nothing is left in it. Also
+    /// runs at exit. A second call does nothing.
     pub fn finish(self) {
         if let Some(process) = reclaim::existing() {
             process.finish();
@@ -249,11 +256,13 @@ impl Recorder {
     }
 }
 
+/// Returns the recorder of this process, including one that has finished. Starts recording first if
+/// the environment requests it. Returns `None` without a recording.
 fn running() -> Option<ProcessRef> {
     start::current().or_else(reclaim::existing)
 }
 
-/// Sets a variable for this process and its children.
+/// Sets an environment variable for this process and its children.
 #[expect(
     unsafe_code,
     reason = "the contract of `Recorder::init` is that no other thread of the host runs yet"

@@ -26,8 +26,8 @@ pub struct BlockHeader {
     pub sum: u64,
 }
 
-/// Computes the checksum of a block's bytes. The slot, generation and position seed the hash, so a
-/// header with a wrong number never matches.
+/// Computes the checksum of a block's bytes for its header. The slot, generation and position seed
+/// the hash, so a header with a wrong number never matches.
 pub fn block_sum(slot: u32, generation: u32, from: u64, bytes: &[u8]) -> u64 {
     let seed = from ^ (u64::from(slot) << 48) ^ (u64::from(generation) << 32);
     XxHash3_64::oneshot_with_seed(seed, bytes)
@@ -37,12 +37,13 @@ impl BlockHeader {
     /// Name of the metadata record before each block.
     pub const NAME: &'static str = "sa_block";
 
-    /// Returns the slot and generation of the stream.
+    /// Returns the slot and generation, which identify the stream of lines that the block belongs
+    /// to.
     pub fn stream(&self) -> (u32, u32) {
         (self.slot, self.generation)
     }
 
-    /// Returns the positions of the bytes in their stream.
+    /// Returns the positions of the block's bytes in their stream.
     pub fn positions(&self) -> Range<u64> {
         self.from..self.from.saturating_add(self.len)
     }

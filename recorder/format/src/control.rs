@@ -27,7 +27,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Returns the bit of the level in a mask of levels.
+    /// Returns the bit of the level in a mask: 1, 2 or 4.
     pub const fn bit(self) -> u32 {
         match self {
             Level::E2e => 1,
@@ -114,7 +114,7 @@ impl Switch {
     /// Name of the record.
     pub const NAME: &'static str = "sa_switch";
 
-    /// Parses the line of a switch. Returns `None` if the line is not a switch.
+    /// Parses a line of a fragment as an `sa_switch` record. Returns `None` if it is not one.
     pub fn parse(line: &[u8]) -> Option<Switch> {
         parse_instant(line, Switch::NAME).map(|(_, switch)| switch)
     }
@@ -127,10 +127,11 @@ impl Control {
         let short = (bytes.len() <= MAX_CONTROL_BYTES).then_some(bytes);
         let line = short?.strip_suffix(b"\n")?;
         let control: Control = serde_json::from_slice(line).ok()?;
-        control.makes_sense().then_some(control)
+        control.is_consistent().then_some(control)
     }
 
-    fn makes_sense(&self) -> bool {
+    /// Returns true if the version is known and the values do not contradict each other.
+    fn is_consistent(&self) -> bool {
         let is_id = self.id.len() == 16 && self.id.bytes().all(|byte| byte.is_ascii_hexdigit());
         let ends = self.until_realtime_ns;
         let counts = self.steps.as_ref();
@@ -141,7 +142,7 @@ impl Control {
             && counts.is_none_or(|steps| steps.count > 0 && !steps.name.is_empty())
     }
 
-    /// Returns the contents of the file.
+    /// Returns the contents of the control file: one line of JSON with its newline.
     pub fn to_json_line(&self) -> Vec<u8> {
         let mut text = serde_json::to_vec(self).unwrap_or_default();
         text.push(b'\n');

@@ -75,19 +75,20 @@ pub struct RemovedRuns {
     pub older_events: u64,
 }
 
-/// Returns true for the file name of a fragment: `trace.*.jsonl`.
+/// Returns true if a file name is that of a fragment: `trace.*.jsonl`.
 pub fn is_fragment_name(name: &str) -> bool {
     name.starts_with(FRAGMENT_PREFIX)
         && name.ends_with(FRAGMENT_SUFFIX)
         && name.len() > FRAGMENT_PREFIX.len() + FRAGMENT_SUFFIX.len() - 1
 }
 
-/// Returns true for the file name of a ring: `trace.*.ring`.
+/// Returns true if a file name is that of a ring: `trace.*.ring`.
 pub fn is_ring_name(name: &str) -> bool {
     name.starts_with(FRAGMENT_PREFIX) && name.ends_with(RING_SUFFIX)
 }
 
-/// Returns the file name of a segment. The name of segment 0 contains no number.
+/// Returns the file name of a segment. `stem` is the part that all files of a fragment share, such
+/// as `trace.412`, and `segment` is the segment's number. The name of segment 0 contains no number.
 pub fn segment_name(stem: &str, segment: u32) -> String {
     match segment {
         0 => format!("{stem}{FRAGMENT_SUFFIX}"),
@@ -95,13 +96,14 @@ pub fn segment_name(stem: &str, segment: u32) -> String {
     }
 }
 
-/// Returns the file name of the ring of the fragment with this stem.
+/// Returns the file name of a fragment's ring. `stem` is the part that all files of the fragment
+/// share, such as `trace.412`.
 pub fn ring_name(stem: &str) -> String {
     format!("{stem}{RING_SUFFIX}")
 }
 
-/// Splits a fragment's file name into the stem, which its ring shares, and the segment number.
-/// Returns `None` for any other name.
+/// Splits the file name of a segment into the part that all files of its fragment share, such as
+/// `trace.412`, and the segment number. Returns `None` for any other name.
 pub fn stem_and_segment(name: &str) -> Option<(&str, u32)> {
     let whole = name
         .strip_suffix(FRAGMENT_SUFFIX)
@@ -114,15 +116,15 @@ pub fn stem_and_segment(name: &str) -> Option<(&str, u32)> {
     Some(split.unwrap_or((whole, 0)))
 }
 
-/// Returns the name of the folder that `sa-profile run` creates for a run: the time at the start of
-/// the run id, or the whole id if it starts with no time.
+/// Returns the name of the folder that `sa-profile run` creates for the run with this id: the time
+/// at the start of the id, or the whole id if it does not start with a time.
 pub fn run_folder_name(run: &str) -> &str {
     let time = run.get(..RUN_TIME_BYTES);
     time.filter(|time| is_run_time(time)).unwrap_or(run)
 }
 
-/// Returns true if `sa-profile run` could have given this name to a folder: for a run with this id,
-/// or for a run that began at any time. If a name is already in use, the folder's name gets a
+/// Returns true if `sa-profile run` could have given this name to a folder, for the run with the id
+/// `run` or for a run that began at any time. If a name is already in use, the folder's name gets a
 /// number: `20260102-030405-2`.
 pub fn is_run_folder_name(name: &str, run: &str) -> bool {
     let is_number = |rest: &str| {
@@ -134,6 +136,7 @@ pub fn is_run_folder_name(name: &str, run: &str) -> bool {
     time.is_some_and(after) || !run.is_empty() && after(run_folder_name(run))
 }
 
+/// Returns true if a text is a time as at the start of a run id: `YYYYMMDD-HHMMSS`.
 fn is_run_time(text: &str) -> bool {
     text.len() == RUN_TIME_BYTES
         && text.bytes().enumerate().all(|(at, byte)| match at {

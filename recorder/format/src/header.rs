@@ -70,13 +70,13 @@ impl Record for FragmentHeader {
 }
 
 impl FragmentHeader {
-    /// Returns the file name of the script, or else of the executable.
+    /// Returns the file name of the process's script, or of its executable if it runs no script.
     pub fn program(&self) -> &str {
         self.script.as_deref().unwrap_or(&self.exe)
     }
 
-    /// Returns the name of a process without a name of its own: `worker-0 fork 4711` if it was
-    /// forked, otherwise its program.
+    /// Returns the name to show for a process that has not given itself one: `worker-0 fork 4711`
+    /// if another process forked it, otherwise its program.
     pub fn default_name(&self) -> Cow<'_, str> {
         match self.forked_from.as_deref() {
             None => self.program().into(),
@@ -85,14 +85,15 @@ impl FragmentHeader {
         }
     }
 
-    /// Returns true if the process was forked from one that had a name.
+    /// Returns true if the process was forked from one that had a name, so that its default name
+    /// contains it.
     pub fn is_named_after_parent(&self) -> bool {
         let parent = self.forked_from.as_ref();
         parent.is_some_and(|parent| !parent.is_empty())
     }
 
-    /// Copies the parent's name from another fragment of the same process if that fragment's
-    /// recorder knew it and this one did not.
+    /// Copies the parent's name from the header of another fragment of the same process, if only
+    /// that fragment's recorder knew the name.
     pub fn complete_with(&mut self, other: &FragmentHeader) {
         if !self.is_named_after_parent() && other.is_named_after_parent() {
             self.forked_from.clone_from(&other.forked_from);

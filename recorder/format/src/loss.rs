@@ -81,34 +81,34 @@ impl Cause {
         all
     };
 
-    /// Returns the name of the cause in records.
+    /// Returns the name that identifies the cause in `sa_loss` records, such as `disk_full`.
     pub fn name(self) -> &'static str {
         NAMES[self as usize].1
     }
 
-    /// Returns the number of the cause in rings, starting from 1.
+    /// Returns the number that identifies the cause in ring files, starting from 1.
     pub fn number(self) -> u32 {
         self as u32 + 1
     }
 
-    /// Returns the cause with a number.
+    /// Returns the cause with this number in ring files, or `None` if the number is unknown.
     pub fn from_number(number: u32) -> Option<Cause> {
         let at = usize::try_from(number.checked_sub(1)?).ok()?;
         Cause::ALL.get(at).copied()
     }
 
-    /// Returns the cause with a name.
+    /// Returns the cause with this name in `sa_loss` records, or `None` if the name is unknown.
     pub fn from_name(name: &str) -> Option<Cause> {
         Cause::ALL.into_iter().find(|cause| cause.name() == name)
     }
 
-    /// Returns true if the cause counts missing events.
+    /// Returns true if the events counted for this cause are missing in the trace.
     pub fn loses_events(self) -> bool {
         !matches!(self, Cause::ChildrenRefused) && !self.changes_events()
     }
 
-    /// Returns true if the cause counts events that were recorded with a change, such as a
-    /// shortened text.
+    /// Returns true if the events counted for this cause are in the trace, but were recorded with a
+    /// change, such as a shortened text.
     pub fn changes_events(self) -> bool {
         matches!(
             self,
@@ -168,8 +168,8 @@ impl<'a> LossRecord<'a> {
     /// Name of the record.
     pub const NAME: &'static str = "sa_loss";
 
-    /// Parses the line of a loss record. Returns `None` if it is not a loss record or its args are
-    /// not as expected.
+    /// Parses a line of a fragment as an `sa_loss` record. Returns `None` if it is not one, or if
+    /// its args are not as expected.
     pub fn parse(line: &'a [u8]) -> Option<LossRecord<'a>> {
         let (is_thread_scoped, args) = parse_instant(line, LossRecord::NAME)?;
         Some(LossRecord {
@@ -193,18 +193,19 @@ impl<'a> LossRecord<'a> {
         line
     }
 
-    /// Returns the slot, the generation and the missing positions, if the record names them.
+    /// Returns the slot and generation of the stream that has lost lines, and the range of missing
+    /// positions. Returns `None` if the record does not name them.
     pub fn positions(&self) -> Option<((u32, u32), Range<u64>)> {
         Some(((self.slot?, self.generation?), self.from?..self.to?))
     }
 
     /// Returns true if the record counts events that were recorded with a change, such as a
-    /// shortened text.
+    /// shortened text, instead of missing ones.
     pub fn changes_events(&self) -> bool {
         Cause::from_name(&self.cause).is_some_and(Cause::changes_events)
     }
 
-    /// Returns the number of events that are missing.
+    /// Returns the number of events that are missing according to the record.
     pub fn lost_events(&self) -> u64 {
         if self.changes_events() {
             return 0;
@@ -236,8 +237,8 @@ pub struct CountedLoss {
 }
 
 impl CountedLoss {
-    /// Returns `count` losses of an entry of the ring's count table. `word` reads the entry's u64
-    /// at an offset. The error number is not read.
+    /// Describes `count` losses of one cause, which a ring's count table contains. `word` reads the
+    /// u64 at an offset of the cause's entry in that table. The error number is not read.
     pub fn from_entry(
         pid: u32,
         cause: Cause,
@@ -257,7 +258,7 @@ impl CountedLoss {
         }
     }
 
-    /// Returns the record of the loss as a line with its newline.
+    /// Returns the `sa_loss` record of the loss as a line with its newline.
     pub fn line(&self) -> Vec<u8> {
         let (events, processes) = match self.cause {
             Cause::ChildrenRefused => (0, self.count),

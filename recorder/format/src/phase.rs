@@ -59,14 +59,15 @@ impl Phase {
         Phase::AsyncEnd,
     ];
 
-    /// Returns the phase with this character, or `None` if viewers show no such event.
+    /// Returns the phase whose character this is, or `None` if viewers do not show events of that
+    /// kind.
     #[inline]
     pub const fn from_byte(byte: u8) -> Option<Phase> {
         BY_BYTE[byte as usize]
     }
 
-    /// Returns the phase that an event with this character is shown as. Perfetto silently skips the
-    /// async phases of older versions of Chrome (`S`, `T`, `p`, `F`), so they become today's.
+    /// Returns the phase as which an event with this character is shown. Perfetto silently skips
+    /// the async phases of older versions of Chrome (`S`, `T`, `p`, `F`), so they become today's.
     #[inline]
     pub const fn modern(byte: u8) -> Option<Phase> {
         match byte {
@@ -77,31 +78,32 @@ impl Phase {
         }
     }
 
-    /// Returns the character of the phase.
+    /// Returns the character that stands for the phase in an event, such as `X`.
     #[inline]
     pub const fn byte(self) -> u8 {
         self as u8
     }
 
-    /// Returns true for spans on threads, whether written as one event or as two.
+    /// Returns true for the phases of spans on threads: one for a whole span, and two for its begin
+    /// and its end.
     #[inline]
     pub const fn is_span(self) -> bool {
         matches!(self, Phase::Complete | Phase::Begin | Phase::End)
     }
 
-    /// Returns true for instants, in the current or the older form.
+    /// Returns true for the phases of instants, in the current and the older form.
     #[inline]
     pub const fn is_instant(self) -> bool {
         matches!(self, Phase::Instant | Phase::LegacyInstant)
     }
 
-    /// Returns true for flow events.
+    /// Returns true for the phases of flow events: start, step and end.
     #[inline]
     pub const fn is_flow(self) -> bool {
         matches!(self, Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd)
     }
 
-    /// Returns true for async events.
+    /// Returns true for the phases of async events: begin, instant and end.
     #[inline]
     pub const fn is_async(self) -> bool {
         matches!(
@@ -110,7 +112,8 @@ impl Phase {
         )
     }
 
-    /// Returns true if events of the phase have an id that belongs to their process.
+    /// Returns true if events of the phase have an id that connects them with others: flow and
+    /// async events.
     #[inline]
     pub const fn has_id(self) -> bool {
         self.is_flow() || self.is_async()

@@ -21,13 +21,13 @@ pub trait Record: Serialize + DeserializeOwned {
     /// Name of the record.
     const NAME: &'static str;
 
-    /// Parses the line of a record. Returns `None` if it is not a record of this name or its args
-    /// are not as expected.
+    /// Parses a line of a fragment as a record of this type. Returns `None` if its name is another
+    /// one or its args are not as expected.
     fn parse(line: &[u8]) -> Option<Self> {
         parse_metadata(line, Self::NAME)
     }
 
-    /// Writes the line of a record about process `pid`, with its newline.
+    /// Writes the record as a line about process `pid`, with its newline.
     ///
     /// # Errors
     ///
@@ -36,7 +36,7 @@ pub trait Record: Serialize + DeserializeOwned {
         write_metadata(out, (pid, pid), Self::NAME, self)
     }
 
-    /// Returns the line of a record about process `pid`, with its newline.
+    /// Returns the record as a line about process `pid`, with its newline.
     fn line(&self, pid: u32) -> Vec<u8> {
         let mut line = Vec::new();
         // Writing to a `Vec` cannot fail.
@@ -59,14 +59,14 @@ struct Line<'a, A> {
     args: A,
 }
 
-/// Parses the args of a metadata record. Returns `None` if the line is not a record of this name or
-/// its args are not as expected.
+/// Parses a line as the metadata record with this name, and returns its args. Returns `None` if its
+/// name is another one or its args are not as expected.
 fn parse_metadata<A: DeserializeOwned>(line: &[u8], name: &str) -> Option<A> {
     let line: Line<'_, A> = serde_json::from_slice(line).ok()?;
     (line.ph == "M" && line.name == name).then_some(line.args)
 }
 
-/// Writes a metadata line about a process and thread, with its newline.
+/// Writes a metadata record with this name as a line about a process and thread, with its newline.
 ///
 /// # Errors
 ///
@@ -98,7 +98,8 @@ pub struct InstantPlace {
     pub is_thread_scoped: bool,
 }
 
-/// Writes the line of one of the recorder's own instants, with its newline.
+/// Writes one of the recorder's own instants as a line, with its newline. `name` is the name of the
+/// record.
 ///
 /// # Errors
 ///
@@ -122,8 +123,8 @@ pub fn write_instant(
     out.write_all(b"}\n")
 }
 
-/// Parses the line of one of the recorder's own instants. Returns its args, and true if it is about
-/// its thread alone. Returns `None` if the line is not an instant of this name in the recorder's
+/// Parses a line as one of the recorder's own instants. Returns true if it is about its thread
+/// alone, and its args. Returns `None` if the line is not an instant of this name in the recorder's
 /// category.
 pub(crate) fn parse_instant<'a, A: Deserialize<'a>>(
     line: &'a [u8],
@@ -134,8 +135,8 @@ pub(crate) fn parse_instant<'a, A: Deserialize<'a>>(
     is_own.then_some((line.s == "t", line.args))
 }
 
-/// Parses the name in a record that names a process or thread. Returns `None` if the record itself
-/// is not called `name`.
+/// Returns the name that a record gives to a process or thread. Returns `None` if the record is not
+/// the one called `name`, which is [`PROCESS_NAME`] or [`THREAD_NAME`].
 pub fn parse_name(line: &[u8], name: &str) -> Option<String> {
     let args: Name<'static> = parse_metadata(line, name)?;
     Some(args.name.into_owned())
@@ -188,12 +189,13 @@ pub enum Exit {
 const ORDERLY: [&str; 5] = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGPIPE"];
 
 impl Exit {
-    /// Returns true for a signal that ends a program only in a crash or a kill.
+    /// Returns true if the process was ended by a signal that ends a program only in a crash or a
+    /// kill.
     pub fn is_crash(&self) -> bool {
         matches!(self, Exit::Signal(name) if !ORDERLY.contains(&name.as_str()))
     }
 
-    /// Returns a phrase for the end, such as `by SIGKILL`.
+    /// Returns a phrase that says how the process ended, such as `by SIGKILL`.
     pub fn text(&self) -> String {
         match self {
             Exit::Code(code) => format!("with exit code {code}"),
@@ -202,8 +204,8 @@ impl Exit {
     }
 }
 
-/// Reads how a process ended. Returns `None` for a value that this version does not know, so that
-/// the rest of the record can still be read.
+/// Reads how a process ended from a record. Returns `None` for a value that this version does not
+/// know, so that the rest of the record can still be read.
 fn known_exit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Exit>, D::Error> {
     let value = Value::deserialize(from)?;
     Ok(serde_json::from_value(value).ok())

@@ -135,64 +135,69 @@ pub const LANE_NAME_AT: usize = 32;
 /// Maximum number of name bytes in a lane entry.
 pub const LANE_NAME_BYTES: usize = OPEN_TEXT_AT - LANE_NAME_AT;
 
-/// Returns the number of entries in a chunk of `bytes` bytes if their texts, of `text_bytes` each,
-/// follow them.
+/// Returns the number of open-span entries in a chunk of the ring file. The chunk is `bytes` long,
+/// and each entry has a text area of `text_bytes` after all entries.
 pub const fn chunk_entries(bytes: usize, text_bytes: usize) -> usize {
     bytes.saturating_sub(CHUNK_HEAD_BYTES) / (OPEN_ENTRY_BYTES + text_bytes)
 }
 
-/// Packs the mark that a span ends while later ones are open; its depth is below [`MAX_DEPTH`]. The
-/// span has ended once a line after `head` is published.
+/// Packs the mark that a span ends while later ones are open into the u64 of a slot. The span has
+/// ended once a line after position `head` is published. Its `depth` is below [`MAX_DEPTH`].
 pub const fn ending(head: u64, depth: u64) -> u64 {
     head << 8 | (depth + 1)
 }
 
-/// Returns the depth of the span that such a mark has ended, if its slot has gone beyond the
-/// position in the mark.
+/// Returns the depth of the span that a mark made by [`ending`] has ended. `head` is the position
+/// after the slot's last published line. Returns `None` if the span's line is not published yet, or
+/// if there is no mark.
 pub fn ended_depth(ending: u64, head: u64) -> Option<usize> {
     let depth = usize::try_from(ending & 0xff).ok()?.checked_sub(1)?;
     (head > ending >> 8).then_some(depth)
 }
 
-/// Packs the head, the depth and their check byte into a u64, so that one store publishes them.
+/// Packs the state of a slot into a u64, so that one store publishes it: the `head` (the position
+/// after the last published line), the `depth` (the number of open spans), and a check byte that
+/// depends on `key`.
 #[inline(always)]
 pub const fn state(head: u64, depth: u64, key: u64) -> u64 {
     let value = head << 8 | depth;
     value << 8 | check(value, key)
 }
 
-/// Unpacks the head and the depth of a state. Returns `None` if the check byte does not match.
+/// Unpacks the position after the last published line and the number of open spans from the state
+/// of a slot. Returns `None` if the check byte does not match.
 pub fn head_and_depth(state: u64, key: u64) -> Option<(u64, u64)> {
     let value = state >> 8;
     (state & 0xff == check(value, key)).then_some((value >> 8, value & 0xff))
 }
 
-/// Returns the key that the states of a slot are checked with. The state of another slot fails the
-/// check.
+/// Returns the key with which the check byte of a slot's state is computed. The state of another
+/// slot therefore fails the check.
 pub const fn key(slot: u32, generation: u32) -> u64 {
     ((slot as u64 + 1) << 32) ^ generation as u64
 }
 
-/// Returns the check byte: the top byte of a product. The factor has no eight equal bits in a row,
-/// so a change of any single bit shows.
+/// Computes the check byte of a slot's state: the top byte of a product. The factor has no eight
+/// equal bits in a row, so a change of any single bit shows.
 #[inline(always)]
 const fn check(value: u64, key: u64) -> u64 {
     (value ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56
 }
 
-/// Computes the checksum of a header. The checksum field itself counts as 0.
+/// Computes the checksum of a ring file's header. The checksum field itself counts as 0.
 pub fn header_sum(header: &[u8; HEADER_BYTES]) -> u32 {
     let mut header = *header;
     header[SUM_AT..SUM_AT + 4].fill(0);
     low_half(XxHash3_64::oneshot(&header))
 }
 
-/// Computes the checksum of the fields that locate the loss table and the count table.
+/// Computes the checksum of the header fields that locate the ring's loss table and count table.
 pub fn tables_sum(words: &[u8; TABLES_SUM_AT - LOSSES_OFFSET_AT]) -> u32 {
     low_half(XxHash3_64::oneshot(words))
 }
 
-/// Computes the checksum of a slot directory entry.
+/// Computes the checksum of an entry of a directory or of a link to a chunk. `slot` is the seed,
+/// `offset` and `size` locate a part of the ring file.
 pub fn entry_sum(slot: u32, offset: u64, size: u32) -> u32 {
     let mut bytes = [0; ENTRY_SUM_AT];
     bytes[..ENTRY_SIZE_AT].copy_from_slice(&offset.to_ne_bytes());
@@ -200,8 +205,9 @@ pub fn entry_sum(slot: u32, offset: u64, size: u32) -> u32 {
     low_half(XxHash3_64::oneshot_with_seed(u64::from(slot), &bytes))
 }
 
-/// Returns the time of the first lost event of a count entry. While one count is being reported,
-/// the next one may begin with no first time, or with a first time after its last.
+/// Returns the time in ns of the first lost event in an entry of the count table. While one count
+/// is being reported, the next one may begin with no first time (0), or with a first time after its
+/// last.
 pub fn first_lost(first_ns: u64, last_ns: u64) -> u64 {
     match first_ns {
         0 => last_ns,
@@ -209,6 +215,7 @@ pub fn first_lost(first_ns: u64, last_ns: u64) -> u64 {
     }
 }
 
+/// Returns the lower 32 bits of a hash.
 fn low_half(sum: u64) -> u32 {
     u32::try_from(sum & u64::from(u32::MAX)).unwrap_or(0)
 }

@@ -32,12 +32,13 @@ impl Visibility {
     /// Name of the record.
     pub const NAME: &'static str = "sa_reach";
 
-    /// Parses the line of a visibility record. Returns `None` if it is not one.
+    /// Parses a line of a fragment as an `sa_reach` record. Returns `None` if it is not one.
     pub fn parse(line: &[u8]) -> Option<Visibility> {
         parse_instant(line, Visibility::NAME).map(|(_, visibility)| visibility)
     }
 
-    /// Returns one sentence for each kind of call that may be invisible.
+    /// Returns one sentence for each kind of call that may be missing in the trace, because it may
+    /// bypass the preload library.
     pub fn sentences(&self) -> Vec<String> {
         let of_handles = (self.by_handle == Some(false)).then(|| {
             let dlsym = path(self.dlsym.as_deref());
@@ -45,11 +46,13 @@ impl Visibility {
                 "graph replays and other functions found with dlsym on a library's handle may not be visible: the program calls the dlsym of {dlsym} instead of the one in libsa_profile_preload.so"
             )
         });
-        let of_names = (!self.interposed.is_empty()).then(|| self.interposed_sentences());
+        let of_names = (!self.interposed.is_empty()).then(|| self.interposed_sentence());
         of_handles.into_iter().chain(of_names).collect()
     }
 
-    fn interposed_sentences(&self) -> String {
+    /// Returns a sentence about the functions that another library defines before the preload
+    /// library does.
+    fn interposed_sentence(&self) -> String {
         let (what, first) = (listed(&self.interposed), path(self.first.as_deref()));
         let name = first.rsplit('/').next().unwrap_or_default();
         match name.starts_with("libmspti.so") {
@@ -67,6 +70,7 @@ fn path(of: Option<&str>) -> &str {
     of.unwrap_or("another library")
 }
 
+/// Joins names for a sentence: with commas, and `and` before the last one.
 fn listed(groups: &[String]) -> String {
     match groups {
         [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),

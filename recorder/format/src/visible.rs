@@ -23,7 +23,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Does the same as [`visible`]. Returns `None` if there is not enough memory.
+/// Returns the text with each invisible character spelled out, like [`visible`], or `None` if there
+/// is not enough memory.
 pub fn try_visible(text: &str) -> Option<Cow<'_, str>> {
     /// Maximum length of a spelled-out character in bytes.
     const SPELLED_BYTES: usize = "<U+E007F>".len();
@@ -38,11 +39,13 @@ pub fn try_visible(text: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(out))
 }
 
+/// Returns true if a text contains no invisible characters.
 fn is_visible(text: &str) -> bool {
     let is_ascii = |byte: &u8| matches!(byte, 0x20..=0x7e);
     text.as_bytes().iter().all(is_ascii) || !text.contains(is_invisible)
 }
 
+/// Appends `text` to `out`, with each invisible character spelled out.
 fn spell_out(text: &str, out: &mut String) {
     for c in text.chars() {
         if is_invisible(c) {
@@ -54,8 +57,8 @@ fn spell_out(text: &str, out: &mut String) {
     }
 }
 
-/// Does the same as [`visible`] for lines of text on a terminal, but keeps the newlines between
-/// them.
+/// Returns lines of text for a terminal with each invisible character spelled out, like
+/// [`visible`], but keeps the newlines between them.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| c != '\n' && is_invisible(c)) {
         return Cow::Borrowed(text);
@@ -64,7 +67,8 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
-/// Returns the same JSON with invisible characters as escapes. Newlines between its members stay.
+/// Returns JSON text with each invisible character written as an escape, so that its meaning stays
+/// the same. Newlines between its members stay.
 pub fn visible_json(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| c != '\n' && is_invisible(c)) {
         return Cow::Borrowed(text);

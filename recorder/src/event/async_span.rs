@@ -28,13 +28,13 @@ pub use by_id::AsyncSpanId;
 pub struct AsyncSpan(Option<OpenAsync>);
 
 impl AsyncSpan {
-    /// Returns a span that is not recorded.
+    /// Returns an async span that is not recorded. Calls on it do nothing.
     #[doc(hidden)]
     pub const fn off() -> AsyncSpan {
         AsyncSpan(None)
     }
 
-    /// Opens a span of a call site. `args` appends its arguments.
+    /// Opens an async span of a call site. `args` appends its arguments.
     #[doc(hidden)]
     #[inline(always)]
     pub fn open(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) -> AsyncSpan {
@@ -48,12 +48,14 @@ impl AsyncSpan {
         })
     }
 
+    /// Opens an async span whose name is not known at the call site, without a parent and without
+    /// args.
     pub(crate) fn open_named(level: Level, category: &str, name: &str) -> AsyncSpan {
         AsyncSpan::open_at(level, category, name, None, None, &Args::default())
     }
 
-    /// Opens a span inside `parent`, or on a lane of its own with the name `lane` and the suffix
-    /// ` (async)`.
+    /// Opens an async span inside `parent`, or on a lane of its own with the name `lane` and the
+    /// suffix ` (async)`. A lane is shown like a thread.
     ///
     /// The span is shown on the lane of `parent` if it ends before `parent` does. Otherwise it is
     /// shown on a lane of its own, which gets the name that the lane of `parent` had when the span
@@ -83,8 +85,8 @@ impl AsyncSpan {
         })
     }
 
-    /// Opens a span like [`AsyncSpan::open_at`], with a site from [`Site::intern`]. `args` are JSON
-    /// text without braces.
+    /// Opens an async span like [`AsyncSpan::open_at`], with a call site from [`Site::intern`].
+    /// `args` are JSON text without braces.
     #[doc(hidden)]
     pub fn open_site_at(
         site: &'static Site,
@@ -98,10 +100,10 @@ impl AsyncSpan {
         })
     }
 
-    /// Returns the lane on which the span is currently shown, for an event inside it since
-    /// `start_ns`. That is a time as returned by [`now_ns`], or `u64::MAX` for a point in time.
-    /// Returns `None` if the span is not recorded, or if a span from `start_ns` on would overlap
-    /// one that has ended on that lane.
+    /// Returns a track for an event inside the span: the lane on which the span is currently shown.
+    /// The event lasts from `start_ns`, a time as returned by [`now_ns`], until now. For an event
+    /// without a duration, `start_ns` is `u64::MAX`. Returns `None` if the span is not recorded, or
+    /// if the event would overlap another span on that lane.
     pub fn track_since(&self, start_ns: u64) -> Option<Track> {
         let open = self.0.as_ref()?;
         let process = open.process()?;
@@ -110,8 +112,8 @@ impl AsyncSpan {
         Some(Track::from_tid(&process, LANE_BASE + shown_lane))
     }
 
-    /// Opens a span if its level is recorded. `open` may append to the text that it gets, but must
-    /// remove that again.
+    /// Calls `open` to open a span if its level is recorded. `open` gets a text to which it may
+    /// append, but must remove what it has appended.
     #[inline(always)]
     fn open_with(
         level: Level,
@@ -131,8 +133,8 @@ impl AsyncSpan {
         AsyncSpan(opened.flatten())
     }
 
-    /// Ends the span without recording it, because nothing will report its end. Counts it as lost
-    /// for this cause.
+    /// Frees the span's lane without recording the span, because nobody can end it. Counts the span
+    /// as lost for this cause.
     fn abandon(mut self, cause: Cause) {
         if let Some(open) = self.0.take()
             && let Some(process) = open.process()
@@ -142,12 +144,12 @@ impl AsyncSpan {
         }
     }
 
-    /// Adds an argument. This is possible until the span ends.
+    /// Adds an argument to the span. This is possible until the span ends.
     pub fn arg(&mut self, key: &str, value: impl Value) {
         self.add(|args, first| value::push_after(args, first, key, &value));
     }
 
-    /// Adds args that are already JSON text: `"key":value,…`, without braces.
+    /// Adds args to the span that are already JSON text: `"key":value,…`, without braces.
     #[doc(hidden)]
     pub fn raw(&mut self, args: &[u8]) {
         if !args.is_empty() {
@@ -155,13 +157,15 @@ impl AsyncSpan {
         }
     }
 
+    /// Lets `add` append args to the span. It gets the text, and true if it adds the first arg
+    /// there.
     fn add(&mut self, add: impl FnOnce(&mut Vec<u8>, bool)) {
         if let Some(open) = &mut self.0 {
             open.add_args(add);
         }
     }
 
-    /// Adds arguments.
+    /// Adds arguments to the span. This is possible until the span ends.
     pub fn args(&mut self, args: &Args) {
         self.raw(args.text());
     }
@@ -176,7 +180,7 @@ impl AsyncSpan {
         }
     }
 
-    /// Returns true if the span is being recorded.
+    /// Returns true if the span is being recorded. Otherwise calls on it do nothing.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
     }
@@ -193,6 +197,8 @@ impl Drop for AsyncSpan {
 }
 
 impl<'a> Placement<'a> {
+    /// Returns where to show a new async span: inside `parent` if that is a span of the current
+    /// recording, otherwise on a lane with the name `lane`.
     fn within(
         process: &Process,
         parent: Option<&AsyncSpan>,

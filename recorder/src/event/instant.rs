@@ -27,8 +27,8 @@ pub enum FlowId {
 }
 
 impl FlowId {
-    /// Returns the id of a flow that is identified by a text, such as the id of a request. It is
-    /// the same in every process.
+    /// Returns the id of the flow that a text identifies, such as the id of a request. The same
+    /// text gives the same id in every process.
     ///
     /// If events have that text in their args, the merge also extends the flow to events that the
     /// program did not record as part of it.
@@ -53,7 +53,9 @@ pub enum FlowPhase {
 const MAX_DURATION_NS: u64 = 366 * 24 * 3600 * 1_000_000_000;
 const THREAD_INSTANT: &[u8] = br#","s":"t""#;
 
-/// Writes an event of a call site.
+/// Writes an event of a call site now, on the calling thread, if its level is on. `phase` is its
+/// letter in the trace format, `middle` the fields between its time and name. `args` appends its
+/// args.
 #[inline(always)]
 fn site_event(
     site: &'static Site,
@@ -76,6 +78,7 @@ fn site_event(
     });
 }
 
+/// Returns the contents of an event of a call site.
 #[inline(always)]
 fn site_body<'a>(site: &'static Site, middle: &'a [u8], args: &'a [u8]) -> Body<'a> {
     Body {
@@ -86,15 +89,17 @@ fn site_body<'a>(site: &'static Site, middle: &'a [u8], args: &'a [u8]) -> Body<
     }
 }
 
-/// Writes an instant of a call site. Used by [`instant!`](crate::instant!).
+/// Writes an instant of a call site. `args` appends its arguments. Used by
+/// [`instant!`](crate::instant!).
 #[doc(hidden)]
 #[inline(always)]
 pub fn site_instant(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) {
     site_event(site, b'i', THREAD_INSTANT, |text| site_args(text, args));
 }
 
-/// Writes an instant of a site with prepared args. Returns `None` if the calling thread has
-/// recorded nothing yet; the caller must then record it by name. Reaches no cancellation point.
+/// Writes an instant of a call site whose args are already encoded. Returns `None` if the calling
+/// thread has recorded nothing yet; the caller must then record the instant by name. Reaches no
+/// cancellation point.
 #[doc(hidden)]
 #[inline(always)]
 pub fn ready_instant(site: &'static Site, args: &Args) -> Option<()> {
@@ -107,7 +112,8 @@ pub fn ready_instant(site: &'static Site, args: &Args) -> Option<()> {
     .map(drop)
 }
 
-/// Writes a counter of a call site. Used by [`counter!`](crate::counter!).
+/// Writes the values of a call site's counter. `args` appends its series. Used by
+/// [`counter!`](crate::counter!).
 #[doc(hidden)]
 #[inline(always)]
 pub fn site_counter(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) {
@@ -130,7 +136,8 @@ pub(crate) struct NamedEvent<'a> {
 }
 
 impl<'a> NamedEvent<'a> {
-    /// Returns an event that happens now.
+    /// Describes an event that happens now. `phase` is its letter in the trace format, and `args`
+    /// are JSON without braces.
     pub(crate) fn new(
         phase: u8,
         category: &'a str,
@@ -148,7 +155,7 @@ impl<'a> NamedEvent<'a> {
         }
     }
 
-    /// Records the event on the calling thread, if its level is on.
+    /// Records the event on the calling thread if its level is on.
     pub(crate) fn record(&self, level: Level) {
         if mask::wants(level) {
             thread_state::with(|_, writer| {
@@ -159,7 +166,8 @@ impl<'a> NamedEvent<'a> {
         }
     }
 
-    /// Writes the event with the thread's own tid, or with another one.
+    /// Writes the event into the calling thread's slot, with the thread's own tid or with the given
+    /// one.
     pub(crate) fn write(&self, writer: &mut SlotWriter, tid: Option<u32>) {
         if let Some(ts_ns) = self.ts_ns {
             writer.process.open_horizon.observe(ts_ns);
@@ -180,6 +188,8 @@ impl<'a> NamedEvent<'a> {
     }
 }
 
+/// Records a counter on the calling thread if its level is on. Leaves out values that a counter
+/// cannot draw.
 pub(crate) fn counter(level: Level, name: &str, series: &Args) {
     if mask::wants(level)
         && let Some(series) = series::numbers(series)
@@ -194,15 +204,16 @@ pub(crate) fn counter(level: Level, name: &str, series: &Args) {
 /// flow should therefore not choose a category.
 pub const FLOW_CATEGORY: &str = "flow";
 
-/// Records one event of a flow on the calling thread, in the category [`FLOW_CATEGORY`]. The event
-/// is attached to the span that encloses it there.
+/// Records one event of a flow now, on the calling thread, in the category [`FLOW_CATEGORY`]. The
+/// event is attached to the span that encloses it there.
 ///
 /// The events of a flow have the same name and id.
 pub fn flow(phase: FlowPhase, name: &str, id: FlowId) {
     flow_now(Level::E2e, phase, FLOW_CATEGORY, name, id);
 }
 
-/// Records one event of a flow like [`flow`], with a level and a category chosen by the caller.
+/// Records one event of a flow now, like [`flow`], with a level and a category chosen by the
+/// caller.
 pub fn flow_now(level: Level, phase: FlowPhase, category: &str, name: &str, id: FlowId) {
     write_flow(level, phase, None, category, name, id);
 }
@@ -213,6 +224,8 @@ pub fn flow_at(level: Level, phase: FlowPhase, category: &str, name: &str, id: F
     write_flow(level, phase, Some(ts_ns), category, name, id);
 }
 
+/// Records one event of a flow on the calling thread, at `ts_ns` or by default now, if its level is
+/// on.
 fn write_flow(
     level: Level,
     phase: FlowPhase,
@@ -236,7 +249,8 @@ fn write_flow(
 /// Buffer for the fields between the time and the name of a flow event.
 pub(crate) type MiddleRoom = [u8; 64];
 
-/// Returns the phase's letter and the fields between the time and the name.
+/// Returns the letter of a flow event's phase, and the fields of its line between time and name,
+/// which contain the flow's id. `room` is the buffer for these fields.
 pub(crate) fn flow_middle(room: &mut MiddleRoom, phase: FlowPhase, id: FlowId) -> (u8, &[u8]) {
     let (letter, more) = match phase {
         FlowPhase::Start => (b's', ""),
@@ -294,8 +308,8 @@ pub fn duration(
     event.record(level);
 }
 
-/// Returns the start and the length of a span, both limited. It lasts `wanted` and began at
-/// `start_ns`, or ends now.
+/// Returns the start and the duration of a span in ns, both limited to plausible values. The span
+/// lasts `wanted` ns and began at `start_ns`; without `start_ns`, it ends at `now`.
 fn start_and_length(now: u64, wanted: u64, start_ns: Option<u64>) -> (u64, u64) {
     let dur = wanted.min(MAX_DURATION_NS);
     match start_ns {

@@ -35,7 +35,7 @@ const CPU_TIME_BYTES: usize = 128;
 const ACROSS_STOP: &str = "sa_across_stop";
 
 impl SpanGuard {
-    /// Returns a span that is not recorded.
+    /// Returns a guard for a span that is not recorded. Calls on it do nothing.
     #[doc(hidden)]
     #[inline(always)]
     pub const fn off() -> SpanGuard {
@@ -51,6 +51,7 @@ impl SpanGuard {
         SpanGuard(opened.flatten())
     }
 
+    /// Opens a span whose name is not known at the call site.
     pub(crate) fn open_named(level: Level, category: &str, name: &str) -> SpanGuard {
         if !mask::wants(level) {
             return SpanGuard::off();
@@ -62,12 +63,12 @@ impl SpanGuard {
         SpanGuard(opened.flatten())
     }
 
-    /// Adds an argument. This is possible until the span ends.
+    /// Adds an argument to the span. This is possible until the span ends.
     pub fn arg(&mut self, key: &str, value: impl Value) {
         self.add(|text, first| value::push_after(text, first, key, &value));
     }
 
-    /// Adds args that are already JSON text: `"key":value,…`, without braces.
+    /// Adds args to the span that are already JSON text: `"key":value,…`, without braces.
     #[doc(hidden)]
     pub fn raw(&mut self, args: &[u8]) {
         if !args.is_empty() {
@@ -75,6 +76,8 @@ impl SpanGuard {
         }
     }
 
+    /// Lets `add` append args to the span. It gets the text, and true if it adds the span's first
+    /// arg.
     fn add(&mut self, add: impl FnOnce(&mut Vec<u8>, bool)) {
         if let Some(open) = &mut self.0 {
             thread_state::with_same(open.thread, open.epoch, |writer| {
@@ -83,9 +86,9 @@ impl SpanGuard {
         }
     }
 
-    /// Drops the args from byte `kept` on from the line of a span that was just opened. Until more
-    /// args are added, the dropped ones remain visible in the ring, so a reader finds them while
-    /// the span is open and after a kill.
+    /// Shortens the args in the line of a span that was just opened to `kept` bytes. The ring keeps
+    /// the other args until more args are added, so a reader finds them while the span is open and
+    /// after a kill.
     #[doc(hidden)]
     pub fn truncate_line_args(&mut self, kept: usize) {
         let Some(open) = &mut self.0 else {
@@ -103,7 +106,7 @@ impl SpanGuard {
 }
 
 impl SpanGuard {
-    /// Ends the span at an earlier time, as returned by [`now_ns`].
+    /// Ends the span at `end_ns`, a time in the past as returned by [`now_ns`].
     pub fn end_at(self, end_ns: u64) {
         self.end_with(end_ns, &[]);
     }
@@ -151,7 +154,7 @@ pub struct SiteArgs<'a> {
 }
 
 impl<'a> SiteArgs<'a> {
-    /// Returns empty args, which are appended to the text.
+    /// Starts the args of a call site at the end of `text`.
     #[inline(always)]
     fn new(text: &'a mut Vec<u8>) -> SiteArgs<'a> {
         let from = text.len();
@@ -178,13 +181,14 @@ impl<'a> SiteArgs<'a> {
         value::raw_after(self.text, first, args);
     }
 
+    /// Returns the range of the args in the text.
     #[inline(always)]
     fn piece(&self) -> Piece {
         Piece::from(self.from, self.text)
     }
 }
 
-/// Appends a site's arguments to a text.
+/// Appends the arguments of a call site to a text. Returns their range in the text.
 #[inline(always)]
 pub(crate) fn site_args(text: &mut Vec<u8>, add: impl FnOnce(&mut SiteArgs<'_>)) -> Piece {
     let mut args = SiteArgs::new(text);
@@ -192,8 +196,8 @@ pub(crate) fn site_args(text: &mut Vec<u8>, add: impl FnOnce(&mut SiteArgs<'_>))
     args.piece()
 }
 
-/// Appends the series of a site's counter to a text: its arguments without values that a counter
-/// cannot draw.
+/// Appends the series of a call site's counter to a text: its arguments without values that a
+/// counter cannot draw. Returns their range in the text.
 #[inline(always)]
 pub(crate) fn site_series(text: &mut Vec<u8>, add: impl FnOnce(&mut SiteArgs<'_>)) -> Piece {
     let mut args = SiteArgs::new(text);
@@ -205,6 +209,8 @@ pub(crate) fn site_series(text: &mut Vec<u8>, add: impl FnOnce(&mut SiteArgs<'_>
 }
 
 impl OpenSpan {
+    /// Opens a span of a call site on the calling thread. `args` appends its arguments. Returns
+    /// `None` if its level is off.
     #[inline(always)]
     fn open(
         thread: &'static ThreadState,
@@ -219,6 +225,8 @@ impl OpenSpan {
         Some(OpenSpan::begin(thread, writer, EntryName::Site(site), args))
     }
 
+    /// Opens a span on the calling thread that has a name but no call site. Returns `None` if there
+    /// is not enough memory for the name, which is counted.
     fn open_named(
         thread: &'static ThreadState,
         writer: &mut SlotWriter,
@@ -234,8 +242,9 @@ impl OpenSpan {
         Some(OpenSpan::begin(thread, writer, name, piece))
     }
 
-    /// Begins a span. Its text must be the last piece that was written: the args if the span has a
-    /// site, and name and category otherwise.
+    /// Begins a span on the calling thread and shows it in the ring. `piece` is the part of the
+    /// writer's text that was written last: the args if a site names the span, and its name and
+    /// category otherwise.
     #[inline(always)]
     fn begin(
         thread: &'static ThreadState,
@@ -263,6 +272,8 @@ impl OpenSpan {
         }
     }
 
+    /// Ends the span and writes its line with `more_args`, or with the args in the writer's text if
+    /// there are no others.
     #[inline(always)]
     fn close(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
         if !mask::stopped_since(self.start_ns) && writer.pop(self.depth) {
@@ -272,9 +283,9 @@ impl OpenSpan {
         }
     }
 
-    /// Ends a span in an unusual case: it is not the innermost one, it is deeper than the stack, it
-    /// is above spans that ended before it, its args are not in the text, or recording was switched
-    /// off while it was open.
+    /// Ends the span in an unusual case: it is not the innermost one, it is deeper than the stack,
+    /// it is above spans that ended before it, its args are not in the text, or recording was
+    /// switched off while it was open.
     #[cold]
     #[inline(never)]
     fn close_unordered(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
@@ -297,6 +308,7 @@ impl OpenSpan {
         }
     }
 
+    /// Writes the line of the span and drops its text.
     #[inline(always)]
     fn write(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
         match self.site {
@@ -314,7 +326,8 @@ impl OpenSpan {
         }
     }
 
-    /// Returns the later args, or those in the text if there are none.
+    /// Returns the args for the line of the span: `more_args`, or the args in the writer's `text`
+    /// if `more_args` is empty.
     #[inline(always)]
     fn args_of_line<'a>(&self, text: &'a [u8], more_args: &'a [u8]) -> &'a [u8] {
         match more_args {
@@ -323,7 +336,7 @@ impl OpenSpan {
         }
     }
 
-    /// Writes a span that was named at run time or carries its thread's CPU time.
+    /// Writes the line of a span without a call site, or of one with the CPU time of its thread.
     #[inline(never)]
     fn write_general(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
         let named = || Name::Text(writer.text.get(self.name.range()).unwrap_or_default());
@@ -344,7 +357,8 @@ impl OpenSpan {
         end_ns.saturating_sub(self.start_ns)
     }
 
-    /// Returns `,"tts":…,"tdur":…` if the thread's CPU time is recorded.
+    /// Returns the fields of the span's line with its CPU time, `,"tts":…,"tdur":…`, or nothing if
+    /// CPU time is not recorded. `room` is the buffer for them.
     fn cpu_time<'a>(&self, room: &'a mut [u8; CPU_TIME_BYTES]) -> &'a [u8] {
         if self.cpu_start_ns == 0 {
             return b"";
@@ -360,7 +374,7 @@ impl OpenSpan {
     }
 }
 
-/// Adds an arg to a span that says that recording was off for a part of it.
+/// Adds the arg `sa_across_stop` to a span, which says that recording was off for a part of it.
 pub(crate) fn mark_stopped(args: &mut Vec<u8>) {
     let first = args.is_empty();
     value::push_after(args, first, ACROSS_STOP, &true);
@@ -372,7 +386,8 @@ thread_local! {
     static BEGUN_OFF: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Begins a span that [`end`] ends, for callers without guards. The spans of a thread nest.
+/// Begins a span on the calling thread that [`end`] ends, for callers without guards. The spans of
+/// a thread nest.
 pub fn begin(level: Level, category: &str, name: &str) {
     let remembered = if start::levels() == 0 {
         None
@@ -395,7 +410,8 @@ pub fn begin(level: Level, category: &str, name: &str) {
     }
 }
 
-/// Ends the innermost span begun on this thread, with its arguments. Does nothing if there is none.
+/// Ends the innermost span that [`begin`] has begun on this thread, with these arguments. Does
+/// nothing if there is no such span.
 pub fn end(args: &Args) {
     if let Some(outer) = BEGUN_OFF.get().checked_sub(1) {
         return BEGUN_OFF.set(outer);

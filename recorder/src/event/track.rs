@@ -43,8 +43,8 @@ pub struct Track {
 }
 
 impl Track {
-    /// Returns the track `thread` of a group of this process. The same names give the same track.
-    /// Returns `None` while recording is off.
+    /// Returns the track with the name `thread` in a group of this process. The same names give the
+    /// same track. Returns `None` while recording is off.
     pub(crate) fn new(group: &TrackProcess<'_>, thread: &str) -> Option<Track> {
         let process = start::current()?;
         let Ok(record) = record(group, thread) else {
@@ -58,6 +58,7 @@ impl Track {
         Some(Track::from_tid(&process, tid))
     }
 
+    /// Returns the track that events with this tid belong to, in the current recording.
     pub(crate) fn from_tid(process: &Process, tid: u32) -> Track {
         Track {
             epochs: process.epochs,
@@ -67,25 +68,26 @@ impl Track {
         }
     }
 
-    /// Returns true if the track accepts events. A track belongs to one recording, and the next
-    /// recording needs a new one.
+    /// Returns true if the track still accepts events. A track belongs to one recording, and the
+    /// next recording needs a new one.
     pub fn is_live(self) -> bool {
         self.epochs.is_recording(self.epoch)
     }
 
-    /// Returns the same track for events that began at `since_ns`. They are recorded if their level
-    /// was on then.
+    /// Returns a copy of the track for events of something that began at `since_ns`. They are
+    /// recorded if their level was on at that time.
     #[must_use]
     pub fn since(self, since_ns: u64) -> Track {
         Track { since_ns, ..self }
     }
 
-    /// Returns the track of a thread of this process.
+    /// Returns the track of a thread of this process, by the kernel's thread id.
     pub(crate) fn for_thread(tid: u32) -> Option<Track> {
         Some(Track::from_tid(&*start::current()?, tid))
     }
 
-    /// Records a span that has ended. Times are as returned by [`now_ns`](crate::now_ns).
+    /// Records a span on this track after it has ended. Times are as returned by
+    /// [`now_ns`](crate::now_ns).
     pub fn duration(
         self,
         level: Level,
@@ -102,7 +104,7 @@ impl Track {
         self.write(level, start_ns, event);
     }
 
-    /// Records an instant.
+    /// Records an instant on this track, at a time as returned by [`now_ns`](crate::now_ns).
     pub fn instant(self, level: Level, category: &str, name: &str, ts_ns: u64, args: &Args) {
         let event = NamedEvent::new(b'i', category, name, args.text());
         self.write(level, ts_ns, event);
@@ -119,7 +121,7 @@ impl Track {
         }
     }
 
-    /// Records an event of a flow. It is attached to the span on this track that encloses `ts_ns`.
+    /// Records one event of a flow. It is attached to the span on this track that encloses `ts_ns`.
     pub fn flow(
         self,
         level: Level,
@@ -138,6 +140,7 @@ impl Track {
         self.write(level, ts_ns, event);
     }
 
+    /// Writes an event at `ts_ns` with the track's tid, if its level is on and the track is live.
     fn write(self, level: Level, ts_ns: u64, mut event: NamedEvent<'_>) {
         event.ts_ns = Some(ts_ns);
         let is_wanted = mask::wants_since(level, self.since_ns);
@@ -153,6 +156,8 @@ impl Track {
     }
 }
 
+/// Returns the `sa_track` record that describes a track, with names cut to their maximum length.
+/// Returns an error if there is not enough memory.
 fn record(group: &TrackProcess<'_>, thread: &str) -> io::Result<TrackRecord> {
     Ok(TrackRecord {
         process: try_to_owned(cut_name(group.name))?,

@@ -418,8 +418,9 @@ const fn is_plain_word(word: u64) -> bool {
     (bytes_below(word, 0x20) | bytes_below(quotes, 1) | bytes_below(backslashes, 1)) & HIGH == 0
 }
 
-/// Returns a word in which the highest bit of a byte is set if the same byte of `word` is below
-/// `bound`. The other bits have no meaning. Only for bytes below 0x80.
+/// Returns a word whose byte has the highest bit set if the same byte of `word` is below `bound`.
+/// Because of borrows, the bit may also be set in a byte after such a byte. All other bits have no
+/// meaning.
 #[inline(always)]
 const fn bytes_below(word: u64, bound: u64) -> u64 {
     word.wrapping_sub(u64::MAX / 255 * bound) & !word

@@ -33,15 +33,16 @@ pub struct SpanText {
     pub args: u16,
 }
 
-/// Packs a text's location into the u64 of an entry, so that one store publishes all of the text.
-/// The lengths are below 2^16.
+/// Packs where an open span's text is stored into the u64 of its ring entry, so that one store
+/// publishes all of the text. `at` is the offset in the text area. `names` and `args` are lengths
+/// in bytes below 2^16.
 #[inline(always)]
 pub const fn pack_span_text(at: usize, names: usize, args: usize) -> u64 {
     at as u64 | (names as u64) << 32 | (args as u64) << 48
 }
 
 impl SpanText {
-    /// Unpacks the location from the u64 of an entry.
+    /// Unpacks where an open span's text is stored from the u64 of its ring entry.
     #[inline(always)]
     pub const fn from_bits(word: u64) -> SpanText {
         SpanText {
@@ -51,13 +52,13 @@ impl SpanText {
         }
     }
 
-    /// Returns the range of the name and category in the area.
+    /// Returns the range of the span's name and category in the text area.
     #[inline(always)]
     pub const fn names(self) -> Range<usize> {
         self.at as usize..self.at as usize + self.names as usize
     }
 
-    /// Returns the range of the args in the area.
+    /// Returns the range of the span's args in the text area.
     #[inline(always)]
     pub const fn args(self) -> Range<usize> {
         let names_end = self.names().end;
@@ -80,7 +81,7 @@ pub struct TextAreas {
 }
 
 impl TextAreas {
-    /// Returns the fields as a header stores them, followed by their checksum.
+    /// Encodes the values as the fields of a ring file's header, followed by their checksum.
     pub fn fields(self) -> [u8; TEXT_AREAS_BYTES] {
         let mut fields = [0; TEXT_AREAS_BYTES];
         let values = [
@@ -98,8 +99,8 @@ impl TextAreas {
         fields
     }
 
-    /// Parses the fields of a header. Returns `None` if their checksum does not match, as in a ring
-    /// that does not have these fields.
+    /// Decodes the values from the fields of a ring file's header. Returns `None` if their checksum
+    /// does not match, as in a ring that does not have these fields.
     pub fn from_fields(fields: &[u8; TEXT_AREAS_BYTES]) -> Option<TextAreas> {
         let (values, _) = fields.as_chunks::<4>();
         let value = |at: usize| u32::from_ne_bytes(values[at]);

@@ -40,8 +40,9 @@ pub(super) struct Placement<'a> {
 }
 
 impl OpenAsync {
-    /// Opens a span. A span without a site has `names`: `"name":"…","cat":"…"`. Returns `None` if
-    /// there is no lane for it, which is counted.
+    /// Opens an async span on a free lane and shows it in the ring. `names` is empty if a site
+    /// names the span, and otherwise `"name":"…","cat":"…"`. Returns `None` if there is no lane for
+    /// the span, which is counted.
     #[inline(never)]
     pub(super) fn open(
         process: &Process,
@@ -75,7 +76,8 @@ impl OpenAsync {
         Some(open)
     }
 
-    /// Stores a text of the span's own in its lane.
+    /// Stores the span's names and args with its lane, because neither the ring nor its site
+    /// contains all of them.
     #[cold]
     #[inline(never)]
     fn store_own_text(&mut self, process: &Process, names: &[u8], args: &[u8]) {
@@ -85,6 +87,8 @@ impl OpenAsync {
         self.set_own(process, OwnText { text, names });
     }
 
+    /// Stores `own`, the part of the span's text that the ring lacks, with its lane. Counts it as
+    /// lost if other threads keep the lock on the lanes.
     fn set_own(&mut self, process: &Process, own: OwnText) {
         match process.lanes.lock() {
             Some(mut lanes) => {
@@ -95,12 +99,12 @@ impl OpenAsync {
         }
     }
 
-    /// Returns the span's lane.
+    /// Returns the span's lane, a virtual thread with a number from 0.
     pub(super) fn lane(&self) -> u32 {
         self.lane & !(OWN_TEXT | HIDDEN)
     }
 
-    /// Returns the span's entry in the ring.
+    /// Returns the span's entry in the ring, or `None` if the ring has no entry for its lane.
     #[inline(always)]
     fn entry(&self, process: &Process) -> Option<OpenEntry> {
         if self.lane & HIDDEN == 0 {
@@ -110,12 +114,13 @@ impl OpenAsync {
         }
     }
 
+    /// Returns the number of the recording in which the span began.
     pub(super) fn epoch(&self) -> u32 {
         self.epoch.get()
     }
 
-    /// Appends to the args. `add` gets an empty part of a text, and true because it adds the first
-    /// arg there.
+    /// Adds args to the open span. `add` appends them to the empty text that it gets. It also gets
+    /// true, because it adds the first arg there.
     pub(super) fn add_args(&mut self, add: impl FnOnce(&mut Vec<u8>, bool)) {
         thread_state::with(|thread, writer| {
             if thread.epoch() != self.epoch() {
@@ -129,6 +134,7 @@ impl OpenAsync {
         });
     }
 
+    /// Appends `args` to the args that are stored for the span, in the ring or with its lane.
     fn append(&mut self, process: &Process, args: &[u8]) {
         let entry = self.entry(process);
         let place = entry.zip(process.ring.lane_text(self.lane()));
@@ -152,7 +158,8 @@ impl OpenAsync {
         self.set_own(process, own);
     }
 
-    /// Writes the span into the calling thread's slot and frees its lane.
+    /// Ends the span at `now_ns`: writes its line into the calling thread's slot and frees its
+    /// lane.
     pub(super) fn close(&self, now_ns: u64) {
         let written = thread_state::with(|thread, writer| {
             if thread.epoch() != self.epoch() {
@@ -178,7 +185,7 @@ impl OpenAsync {
         }
     }
 
-    /// Ends the span without a line, and frees its lane.
+    /// Ends the span and frees its lane, but writes no line for it.
     #[cold]
     fn end_unwritten(&self, process: &Process, now_ns: u64) {
         if self.end(process, now_ns).is_some() {
@@ -191,14 +198,15 @@ impl OpenAsync {
         epoch::is_recording(self.epoch())
     }
 
-    /// Returns the span's recorder if it still accepts events.
+    /// Returns the recorder of the recording in which the span began. Returns `None` if that
+    /// recording accepts no more events.
     pub(super) fn process(&self) -> Option<ProcessRef> {
         let is_recorder =
             |process: &ProcessRef| process.epoch() == self.epoch() && process.is_recording();
         reclaim::existing().filter(is_recorder)
     }
 
-    /// Frees the lane of a span that is not recorded after all.
+    /// Frees the span's lane without recording the span, because nobody can end it.
     pub(super) fn abandon(&self, process: &Process, now_ns: u64) {
         let free = || self.end_unwritten(process, now_ns);
         let freed = thread_state::with(|thread, _| {
@@ -211,9 +219,10 @@ impl OpenAsync {
         }
     }
 
-    /// Ends the span in the lanes and returns its end and its own text. Its child becomes
-    /// independent, for readers of the ring too. The lane is freed, but cannot be reused until its
-    /// entry is vacant.
+    /// Ends the span in the lanes. Returns its end, and the text that was stored with its lane, if
+    /// any. The span's child becomes independent, for readers of the ring too. The lane is freed,
+    /// but cannot be reused until its entry is vacant. Returns `None` if other threads keep the
+    /// lock on the lanes.
     #[inline(always)] // otherwise the result goes through memory in pieces, which stalls
     fn end(&self, process: &Process, now_ns: u64) -> Option<(Ended, Option<OwnText>)> {
         let lane = self.lane();
@@ -230,6 +239,8 @@ impl OpenAsync {
         Some((ended, own))
     }
 
+    /// Writes the line of the ended span into the calling thread's slot. The line also closes the
+    /// span's ring `entry`, if it has one.
     #[inline(always)]
     fn write(
         &self,
@@ -272,7 +283,8 @@ impl OpenAsync {
         process.upkeep_if_due(ended.end_ns);
     }
 
-    /// Frees the lane after the span's line was written.
+    /// Makes the span's lane available to other spans after its line was written. `entry` is its
+    /// ring entry.
     #[inline]
     fn free_lane(&self, process: &Process, entry: Option<OpenEntry>) {
         if let Some(entry) = entry {
@@ -286,8 +298,9 @@ impl OpenAsync {
     }
 }
 
-/// Allocates a lane and begins its span. If other threads keep the lock on the lanes, or there is
-/// no memory for another lane, counts that and returns `None`.
+/// Allocates a lane to a new async span and begins the span. Returns the lane, and the span's start
+/// in ns. If other threads keep the lock on the lanes, or if there is no memory for another lane,
+/// counts that and returns `None`.
 #[inline(always)]
 fn allocate_lane(
     process: &Process,
@@ -320,8 +333,8 @@ fn allocate_lane(
     Some((allocated, start_ns))
 }
 
-/// Stores the span's args in the ring, and its names if it has no site. Returns false if not all
-/// args fit.
+/// Stores the args of a new async span in the ring, and its `names` if no site names it. Returns
+/// false if not all of them fit.
 #[inline(always)]
 fn store_text(process: &Process, lane: u32, entry: OpenEntry, names: &[u8], args: &[u8]) -> bool {
     let Some(area) = process.ring.lane_text(lane) else {

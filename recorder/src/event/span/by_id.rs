@@ -21,7 +21,8 @@ const MAX_OPEN: usize = 4096;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SpanId(u64);
 
-/// Adds the span that `open` opens, if there is room for one more.
+/// Opens a span with `open` and adds it to the thread's spans that were begun by id. Returns its
+/// id, or `None` if it is not recorded or too many spans are open.
 #[inline(always)]
 fn add_span(
     writer: &mut SlotWriter,
@@ -43,13 +44,14 @@ impl SpanId {
     /// The id of no span. Calls with it do nothing.
     pub const NONE: SpanId = SpanId(0);
 
-    /// Begins a span on the calling thread. Returns [`SpanId::NONE`] if it is not recorded.
+    /// Begins a span on the calling thread that [`SpanId::end`] ends. Returns [`SpanId::NONE`] if
+    /// it is not recorded.
     #[inline]
     pub fn begin(level: Level, category: &str, name: &str) -> SpanId {
         SpanId::begin_args(level, category, name, &Args::default())
     }
 
-    /// Begins a span with args, like [`SpanId::begin`].
+    /// Begins a span with args on the calling thread, like [`SpanId::begin`].
     pub fn begin_args(level: Level, category: &str, name: &str, args: &Args) -> SpanId {
         if !mask::wants(level) {
             return SpanId::NONE;
@@ -71,10 +73,10 @@ impl SpanId {
         begun.flatten().unwrap_or_default()
     }
 
-    /// Begins a span of a site like [`SpanId::begin_args`]. Returns `None` if the calling thread
-    /// has recorded nothing yet; the caller must then begin it by name. Reaches no cancellation
-    /// point. [`SpanId::arg`], [`SpanId::args`] and [`SpanId::end`] do not let a thread be
-    /// cancelled either.
+    /// Begins a span of a call site like [`SpanId::begin_args`]. Returns `None` if the calling
+    /// thread has recorded nothing yet; the caller must then begin the span by name. Reaches no
+    /// cancellation point. [`SpanId::arg`], [`SpanId::args`] and [`SpanId::end`] do not let a
+    /// thread be cancelled either.
     #[doc(hidden)]
     #[inline(always)]
     pub fn begin_site(site: &'static Site, args: Option<&Args>) -> Option<SpanId> {
@@ -95,29 +97,30 @@ impl SpanId {
         SpanId(number)
     }
 
-    /// Returns the id as a number; 0 for none.
+    /// Returns the id as a number, for callers such as C code; 0 for [`SpanId::NONE`].
     pub const fn number(self) -> u64 {
         self.0
     }
 
-    /// Returns true if this is the id of a span that was recorded when it began.
+    /// Returns true unless this is [`SpanId::NONE`]. The span was recorded when it began, but may
+    /// have ended.
     pub const fn is_some(self) -> bool {
         self.0 != 0
     }
 
-    /// Adds an argument.
+    /// Adds an argument to the span. This is possible until the span ends.
     pub fn arg(self, key: &str, value: impl Value) {
         self.add(|text, first| value::push_after(text, first, key, &value));
     }
 
-    /// Adds an argument whose key was encoded by [`encode_key`](crate::encode_key).
+    /// Adds an argument to the span. Its key was encoded by [`encode_key`](crate::encode_key).
     #[doc(hidden)]
     #[inline(always)]
     pub fn arg_with_encoded_key(self, key: &str, value: &impl Value) {
         self.add(|text, first| value::push_encoded(text, first, key, value));
     }
 
-    /// Adds arguments.
+    /// Adds arguments to the span. This is possible until the span ends.
     pub fn args(self, args: &Args) {
         if !args.text().is_empty() {
             self.add(|text, first| value::raw_after(text, first, args.text()));
@@ -142,7 +145,7 @@ impl SpanId {
         (open.depth, open.args) = (depth, args);
     }
 
-    /// Ends the span.
+    /// Ends the span now. Does nothing if it is not an open span of the calling thread.
     #[inline]
     pub fn end(self) {
         if !self.is_some() {
