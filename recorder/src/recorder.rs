@@ -182,8 +182,8 @@ impl Recorder {
         }
     }
 
-    /// Records an instant now that is about the whole process, in the category of the records about
-    /// the recording.
+    /// Records an instant about the whole process, at the current time. Its category is that of the
+    /// records about the recording itself.
     pub fn own_instant(self, name: &str, args: &Args) {
         if let Some(process) = start::current() {
             process.record_instant(name, args);
@@ -195,8 +195,8 @@ impl Recorder {
         thread_state::set_thread_name(name);
     }
 
-    /// Opens a span on the calling thread whose name is not known at the call site. If the name is
-    /// known, [`span!`](crate::span!) is cheaper.
+    /// Opens a span on the calling thread, with a name that is not known at the call site. If the
+    /// name is known, [`span!`](crate::span!) is cheaper.
     pub fn span(self, level: Level, category: &str, name: &str) -> SpanGuard {
         SpanGuard::open_named(level, category, name)
     }
@@ -220,13 +220,14 @@ impl Recorder {
         Track::for_thread(tid)
     }
 
-    /// Records an instant now, on the calling thread, whose name is not known at the call site.
+    /// Records an instant now, on the calling thread, with a name that is not known at the call
+    /// site.
     pub fn instant(self, level: Level, category: &str, name: &str, args: &Args) {
         NamedEvent::new(b'i', category, name, args.text()).record(level);
     }
 
-    /// Records values of a counter now. Its name is not known at the call site. `series` contains
-    /// one number for each series. Values are kept as by [`counter!`](crate::counter!).
+    /// Records values of a counter now, with a name that is not known at the call site. `series`
+    /// contains one number for each series. Values are kept as by [`counter!`](crate::counter!).
     pub fn counter(self, level: Level, name: &str, series: &Args) {
         instant::counter(level, name, series);
     }

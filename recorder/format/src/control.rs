@@ -114,7 +114,8 @@ impl Switch {
     /// Name of the record.
     pub const NAME: &'static str = "sa_switch";
 
-    /// Parses a line of a fragment as an `sa_switch` record. Returns `None` if it is not one.
+    /// Parses a line of a fragment as an `sa_switch` record, which says that the recorded levels
+    /// changed. Returns `None` if the line is not such a record.
     pub fn parse(line: &[u8]) -> Option<Switch> {
         parse_instant(line, Switch::NAME).map(|(_, switch)| switch)
     }

@@ -168,8 +168,8 @@ impl<'a> LossRecord<'a> {
     /// Name of the record.
     pub const NAME: &'static str = "sa_loss";
 
-    /// Parses a line of a fragment as an `sa_loss` record. Returns `None` if it is not one, or if
-    /// its args are not as expected.
+    /// Parses a line of a fragment as an `sa_loss` record, which counts lost events. Returns `None`
+    /// if the line is not such a record, or if its args are not as expected.
     pub fn parse(line: &'a [u8]) -> Option<LossRecord<'a>> {
         let (is_thread_scoped, args) = parse_instant(line, LossRecord::NAME)?;
         Some(LossRecord {

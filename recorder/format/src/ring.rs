@@ -135,8 +135,8 @@ pub const LANE_NAME_AT: usize = 32;
 /// Maximum number of name bytes in a lane entry.
 pub const LANE_NAME_BYTES: usize = OPEN_TEXT_AT - LANE_NAME_AT;
 
-/// Returns the number of open-span entries in a chunk of the ring file. The chunk is `bytes` long,
-/// and each entry has a text area of `text_bytes` after all entries.
+/// Returns the number of open-span entries in a chunk of the ring file that is `bytes` long. The
+/// entries are followed by a text area of `text_bytes` for each of them.
 pub const fn chunk_entries(bytes: usize, text_bytes: usize) -> usize {
     bytes.saturating_sub(CHUNK_HEAD_BYTES) / (OPEN_ENTRY_BYTES + text_bytes)
 }

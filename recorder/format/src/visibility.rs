@@ -32,7 +32,8 @@ impl Visibility {
     /// Name of the record.
     pub const NAME: &'static str = "sa_reach";
 
-    /// Parses a line of a fragment as an `sa_reach` record. Returns `None` if it is not one.
+    /// Parses a line of a fragment as an `sa_reach` record, which says which calls the preload
+    /// library can see. Returns `None` if the line is not such a record.
     pub fn parse(line: &[u8]) -> Option<Visibility> {
         parse_instant(line, Visibility::NAME).map(|(_, visibility)| visibility)
     }
@@ -50,8 +51,8 @@ impl Visibility {
         of_handles.into_iter().chain(of_names).collect()
     }
 
-    /// Returns a sentence about the functions that another library defines before the preload
-    /// library does.
+    /// Returns a sentence which says that another library receives some calls before the preload
+    /// library does, so that they may be missing in the trace.
     fn interposed_sentence(&self) -> String {
         let (what, first) = (listed(&self.interposed), path(self.first.as_deref()));
         let name = first.rsplit('/').next().unwrap_or_default();

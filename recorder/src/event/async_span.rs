@@ -48,8 +48,8 @@ impl AsyncSpan {
         })
     }
 
-    /// Opens an async span whose name is not known at the call site, without a parent and without
-    /// args.
+    /// Opens an async span with a name that is not known at the call site, without a parent and
+    /// without args.
     pub(crate) fn open_named(level: Level, category: &str, name: &str) -> AsyncSpan {
         AsyncSpan::open_at(level, category, name, None, None, &Args::default())
     }

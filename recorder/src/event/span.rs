@@ -51,7 +51,7 @@ impl SpanGuard {
         SpanGuard(opened.flatten())
     }
 
-    /// Opens a span whose name is not known at the call site.
+    /// Opens a span on the calling thread, with a name that is not known at the call site.
     pub(crate) fn open_named(level: Level, category: &str, name: &str) -> SpanGuard {
         if !mask::wants(level) {
             return SpanGuard::off();
@@ -86,9 +86,9 @@ impl SpanGuard {
         }
     }
 
-    /// Shortens the args in the line of a span that was just opened to `kept` bytes. The ring keeps
-    /// the other args until more args are added, so a reader finds them while the span is open and
-    /// after a kill.
+    /// Keeps only the first `kept` bytes of the args for the span's line in the trace. Called when
+    /// the span was just opened. The ring keeps the dropped ones until more args are added, so a
+    /// reader finds them while the span is open and after a kill.
     #[doc(hidden)]
     pub fn truncate_line_args(&mut self, kept: usize) {
         let Some(open) = &mut self.0 else {
@@ -225,8 +225,8 @@ impl OpenSpan {
         Some(OpenSpan::begin(thread, writer, EntryName::Site(site), args))
     }
 
-    /// Opens a span on the calling thread that has a name but no call site. Returns `None` if there
-    /// is not enough memory for the name, which is counted.
+    /// Opens a span on the calling thread, with a name but without a call site. Returns `None` if
+    /// there is not enough memory for the name, which is counted.
     fn open_named(
         thread: &'static ThreadState,
         writer: &mut SlotWriter,

@@ -74,16 +74,16 @@ impl Chain {
         }
     }
 
-    /// Returns the ring entry of the open span with index `nth` in the chain, or `None` if there is
-    /// no chunk for it.
+    /// Returns the entry with index `nth` of the chain, in which the ring file shows one open span.
+    /// Returns `None` if the chunk of the file that contains it does not exist.
     pub(crate) fn entry(&self, nth: usize) -> Option<OpenEntry> {
         let (chunk, nth) = self.chunk_of(nth)?;
         let at = layout::CHUNK_HEAD_BYTES + nth * layout::OPEN_ENTRY_BYTES;
         Some(OpenEntry::new(chunk, at))
     }
 
-    /// Returns the text area of the open span with index `nth` in the chain, or `None` if there is
-    /// no chunk for it.
+    /// Returns the text area of entry `nth`, which holds the name and args of one open span.
+    /// Returns `None` if the chunk of the file that contains it does not exist.
     pub(crate) fn text(&self, nth: usize) -> Option<TextArea> {
         let (chunk, nth) = self.chunk_of(nth)?;
         let texts = layout::CHUNK_HEAD_BYTES + self.entries * layout::OPEN_ENTRY_BYTES;

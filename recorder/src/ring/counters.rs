@@ -118,9 +118,9 @@ impl Counters {
         })
     }
 
-    /// Stores in the count table which record reports these losses: the one that ends at `position`
-    /// of slot 0, the process's own slot. The losses count as reported once that record is
-    /// published.
+    /// Announces the record that reports the losses in `unreported`: it ends at `position` of slot
+    /// 0, the process's own slot. The ring's count table stores this, and the losses count as
+    /// reported once the record is published.
     pub(crate) fn report_at(&self, unreported: &Unreported, position: u64) {
         let cause = unreported.loss.cause;
         let set = |at, value| self.u64_at(cause, at).store(value, Ordering::Release);
@@ -128,7 +128,8 @@ impl Counters {
         set(layout::LOSS_REPORTED_AT, position);
     }
 
-    /// Marks these losses as reported. Called after the record that reports them was published.
+    /// Marks the losses in `unreported` as reported. Called after the record that reports them was
+    /// published.
     pub(crate) fn mark_reported(&self, unreported: &Unreported) {
         let (cause, first_ns) = (unreported.loss.cause, unreported.loss.first_ns);
         let set = |at, value| self.u64_at(cause, at).store(value, Ordering::Release);

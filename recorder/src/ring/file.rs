@@ -167,8 +167,8 @@ impl Ring {
         self.header.copy_in(0, &layout::MAGIC);
     }
 
-    /// Returns the counts of losses that have no position in a slot. `pid` is the process id for
-    /// the records that report them.
+    /// Returns the counts of losses that have no position in a slot, because they never became a
+    /// line there. `pid` is the process id for the records that report them.
     pub(crate) fn counters(&self, pid: u32) -> Counters {
         Counters::new(self.header, COUNTS_AT, pid)
     }
@@ -443,8 +443,8 @@ impl Drop for Ring {
     }
 }
 
-/// Reserves `bytes` bytes of the ring file from `offset` on, or of the memory that replaces the
-/// file.
+/// Reserves disk space for `bytes` bytes of the ring file from `offset` on, or makes the memory
+/// that replaces the file that much longer.
 fn reserve(file: RawFd, kind: RingKind, offset: usize, bytes: usize) -> io::Result<()> {
     match kind {
         RingKind::File => fd::allocate(file, offset, bytes),

@@ -11,7 +11,7 @@ pub(crate) struct FreeLanes {
 }
 
 impl FreeLanes {
-    /// Reserves memory for the bit of a new lane, so that [`FreeLanes::release`] needs none.
+    /// Reserves memory for a new lane in the set, so that [`FreeLanes::release`] needs none.
     pub(crate) fn reserve(&mut self, lane: u32) -> Result<(), TryReserveError> {
         let missing = (word_and_bit(lane).0 + 1).saturating_sub(self.words.len());
         self.words.try_reserve(missing)?;
@@ -19,8 +19,8 @@ impl FreeLanes {
         Ok(())
     }
 
-    /// Removes the lowest free lane for which `is_vacant` returns true from the set, and returns
-    /// it. Returns `None` if there is no such lane.
+    /// Returns the lowest free lane for which `is_vacant` returns true, and marks it as used.
+    /// Returns `None` if there is no such lane.
     #[inline(always)]
     pub(crate) fn allocate(&mut self, is_vacant: impl Fn(u32) -> bool) -> Option<u32> {
         let mut at = self.first;
@@ -42,8 +42,7 @@ impl FreeLanes {
         }
     }
 
-    /// Adds a lane to the set of free lanes. [`FreeLanes::reserve`] was called for it when it was
-    /// created.
+    /// Marks a lane as free. [`FreeLanes::reserve`] was called for it when it was created.
     #[inline]
     pub(crate) fn release(&mut self, lane: u32) {
         let (at, bit) = word_and_bit(lane);

@@ -204,8 +204,8 @@ impl Lanes {
         })
     }
 
-    /// Makes the span of `lane` a child of the span of lane `outer`, so that both are shown on the
-    /// same lane.
+    /// Makes the span of `lane` a child of the span of lane `outer`. It is then shown on the same
+    /// lane of the trace as its parent.
     #[inline]
     fn nest(&mut self, outer: u32, lane: u32) {
         let outer_lane = self.at(outer);
@@ -234,9 +234,9 @@ impl Lanes {
         parent.is_some_and(|parent| parent.child.is_none() && parent.depth < MAX_DEPTH)
     }
 
-    /// Begins the span of an allocated lane, and returns its start in ns. This is `now_ns`, or
-    /// slightly later if the spans on its lane would not nest otherwise, or if another span began
-    /// at that time.
+    /// Begins the async span that has allocated this lane (a virtual thread), and returns its start
+    /// in ns. This is `now_ns`, or slightly later if the spans on its lane would not nest
+    /// otherwise, or if another span began at that time.
     #[inline(always)]
     pub(crate) fn begin(&mut self, lane: u32, site: Option<&'static Site>, now_ns: u64) -> u64 {
         let parent = self.at(lane).parent;
@@ -249,8 +249,9 @@ impl Lanes {
         self.last_start_ns
     }
 
-    /// Ends the span of a lane at `now_ns`, or slightly later if the spans on its lane would not
-    /// nest otherwise. The lane stays in use until [`Lanes::release`].
+    /// Ends the async span that has this lane (a virtual thread) at `now_ns`, or slightly later if
+    /// the spans on its lane would not nest otherwise. The lane stays in use until
+    /// [`Lanes::release`].
     #[inline(always)]
     pub(crate) fn end(&mut self, lane: u32, now_ns: u64) -> Ended {
         let orphan = self.at(lane).child.take();
@@ -319,7 +320,7 @@ impl Lanes {
         &mut self.at(lane).own
     }
 
-    /// Frees a lane whose span has ended, so that another span can use it.
+    /// Frees a lane (a virtual thread) whose async span has ended, so that another span can use it.
     pub(crate) fn release(&mut self, lane: u32) {
         self.free.release(lane);
     }

@@ -53,8 +53,8 @@ impl Loss {
         loss
     }
 
-    /// Returns the record of the loss as a line. `slot` and `generation` identify the stream whose
-    /// positions are lost.
+    /// Returns the `sa_loss` record of the loss as a line. `slot` and `generation` identify the
+    /// stream of lines in which the lost ones are missing.
     pub(crate) fn line(&self, pid: u32, slot: u32, generation: u32) -> Vec<u8> {
         let loss = CountedLoss {
             pid,

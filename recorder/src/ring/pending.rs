@@ -74,7 +74,7 @@ impl Pending {
         self.set_u32(layout::LOSS_CAUSE_AT, loss.cause.number());
     }
 
-    /// Stores the sum of two losses in an entry that contains the earlier one.
+    /// Adds a later loss to the entry, which contains an earlier one.
     fn join(&self, earlier: &Loss, later: &Loss) {
         // So far `flushed` has reached `to`, so LOSS_EVENTS counts. From the store of the new `to`
         // on, `flushed` is below it and LOSS_BEFORE counts.
@@ -89,8 +89,9 @@ impl Pending {
         }
     }
 
-    /// Stores in the entry which record reports the slot's loss: the one that ends at `position` of
-    /// slot 0, the process's own slot. The loss counts as reported once that record is published.
+    /// Announces the record that reports the slot's loss: it ends at `position` of slot 0, the
+    /// process's own slot. The entry stores this, and the loss counts as reported once the record
+    /// is published.
     pub(crate) fn report_at(&self, position: u64) {
         self.set(layout::LOSS_REPORTED_AT, position);
     }

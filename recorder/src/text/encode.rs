@@ -17,8 +17,8 @@ pub(crate) struct Padded {
 }
 
 impl Padded {
-    /// Creates a padded text from bytes made at run time. Leaks the memory of a text longer than
-    /// one block of 64 bytes, so that it lives as long as the process.
+    /// Creates a padded text, which is copied in blocks of 64 bytes, from bytes made at run time.
+    /// Leaks the memory of a text that is longer than one block.
     pub(crate) fn leak(text: Vec<u8>) -> Padded {
         match text.len() {
             0..=64 => Padded::short(&text),
@@ -26,7 +26,7 @@ impl Padded {
         }
     }
 
-    /// Creates a padded text from a constant.
+    /// Creates a padded text, which is copied in blocks of 64 bytes, from a constant.
     pub(crate) const fn fixed(text: &'static [u8]) -> Padded {
         let len = text.len();
         let (start, rest) = text.split_at(if len < 64 { len } else { 64 });
@@ -418,9 +418,9 @@ const fn is_plain_word(word: u64) -> bool {
     (bytes_below(word, 0x20) | bytes_below(quotes, 1) | bytes_below(backslashes, 1)) & HIGH == 0
 }
 
-/// Returns a word whose byte has the highest bit set if the same byte of `word` is below `bound`.
-/// Because of borrows, the bit may also be set in a byte after such a byte. All other bits have no
-/// meaning.
+/// Compares each byte of `word` with `bound`. The result has the highest bit of each byte set that
+/// is lower. Because of borrows, it may also be set in the byte after such a byte. All other bits
+/// have no meaning.
 #[inline(always)]
 const fn bytes_below(word: u64, bound: u64) -> u64 {
     word.wrapping_sub(u64::MAX / 255 * bound) & !word

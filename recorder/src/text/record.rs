@@ -32,7 +32,8 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// Appends bytes to the text, unless there is not enough memory for them or for earlier ones.
+    /// Appends bytes to the text. Does nothing if there is not enough memory for them, or if there
+    /// was not enough for earlier ones.
     pub(crate) fn add(&mut self, more: &[u8]) {
         self.is_cut = self.is_cut || self.text.try_reserve(more.len()).is_err();
         if !self.is_cut {
@@ -61,14 +62,15 @@ impl std::io::Write for Growing {
     }
 }
 
-/// Returns the metadata line that names the process. It is empty for an empty name, which viewers
-/// would drop.
+/// Returns the metadata line that gives the process its name in the trace. Returns an empty line
+/// for an empty name, which viewers would drop.
 pub(crate) fn process_name_line(pid: u32, name: &str) -> Vec<u8> {
     name_line((pid, pid), PROCESS_NAME, name)
 }
 
-/// Returns the metadata line that names a thread or lane. It is empty for an empty name, which
-/// viewers would drop. If there is not enough memory, counts that and returns an empty line.
+/// Returns the metadata line that gives a thread or lane its name in the trace. Returns an empty
+/// line for an empty name, which viewers would drop. If there is not enough memory, counts that and
+/// returns an empty line.
 pub(crate) fn thread_name_line(pid: u32, tid: u32, name: &str) -> Vec<u8> {
     name_line((pid, tid), THREAD_NAME, name)
 }

@@ -80,7 +80,7 @@ impl Site {
         }
     }
 
-    /// Returns the level of the site's events.
+    /// Returns the level of detail that the site's events have.
     #[inline(always)]
     pub const fn level(&self) -> Level {
         self.level

@@ -214,8 +214,8 @@ impl EventWriter {
         }
     }
 
-    /// Writes the digits of a new second into the line prefix. Also does the process's upkeep if it
-    /// is due.
+    /// Updates the line prefix, with which the thread's lines begin, to a new second of time. Also
+    /// does the process's upkeep if it is due.
     #[cold]
     #[inline(never)]
     fn change_second(&mut self, second: u64) {
@@ -231,8 +231,8 @@ impl EventWriter {
         self.process.upkeep_if_due(self.second_ns);
     }
 
-    /// Formats an event as a line. Returns the length of the line in bytes, or 0 if it does not
-    /// fit.
+    /// Formats an event as a line of JSON in the buffer of `line`. Returns the length of the line
+    /// in bytes, or 0 if it does not fit.
     #[inline(always)]
     fn compose(
         &self,
@@ -269,6 +269,7 @@ impl EventWriter {
         if line.fits() { line.len() } else { 0 }
     }
 
+    /// Does the work of [`EventWriter::compose`] for a line that may be long, in the buffer `room`.
     #[inline(never)]
     fn compose_long(
         &self,

@@ -81,7 +81,8 @@ pub struct TextAreas {
 }
 
 impl TextAreas {
-    /// Encodes the values as the fields of a ring file's header, followed by their checksum.
+    /// Encodes the locations of the text areas as the fields of a ring file's header, followed by
+    /// their checksum.
     pub fn fields(self) -> [u8; TEXT_AREAS_BYTES] {
         let mut fields = [0; TEXT_AREAS_BYTES];
         let values = [
@@ -99,8 +100,8 @@ impl TextAreas {
         fields
     }
 
-    /// Decodes the values from the fields of a ring file's header. Returns `None` if their checksum
-    /// does not match, as in a ring that does not have these fields.
+    /// Decodes the locations of the text areas from the fields of a ring file's header. Returns
+    /// `None` if their checksum does not match, as in a ring that does not have these fields.
     pub fn from_fields(fields: &[u8; TEXT_AREAS_BYTES]) -> Option<TextAreas> {
         let (values, _) = fields.as_chunks::<4>();
         let value = |at: usize| u32::from_ne_bytes(values[at]);
