@@ -105,8 +105,8 @@ impl Recorder {
         config.map_or_else(Vec::new, |config| run::announced::announce(&config))
     }
 
-    /// Returns the handle of this process's recorder. If recording has not started yet, it starts
-    /// with the first event.
+    /// Returns the handle of this process's recorder. Starts nothing: recording starts with the
+    /// first event.
     pub fn get() -> Recorder {
         Recorder(())
     }
@@ -164,10 +164,10 @@ impl Recorder {
         }
     }
 
-    /// Records the settings of the engine in this process, and replaces earlier ones. FORMAT.md
-    /// lists the names; readers ignore all others. Call it once the settings are final. They are in
-    /// the trace even if recording is switched off at that time, or if earlier segments are
-    /// removed.
+    /// Records the settings of the inference engine in this process, and replaces earlier ones.
+    /// FORMAT.md lists their names; readers ignore all others. Call it once the settings are final.
+    /// They are in the trace even if recording is switched off at that time, or if earlier segments
+    /// are removed.
     pub fn set_engine_settings(self, settings: &Args) {
         if let Some(process) = start::current() {
             process.set_engine_settings(settings);
@@ -182,7 +182,7 @@ impl Recorder {
         }
     }
 
-    /// Records an instant about the whole process, at the current time. Its category is that of the
+    /// Records an instant about the whole process, at the current time, in the same category as the
     /// records about the recording itself.
     pub fn own_instant(self, name: &str, args: &Args) {
         if let Some(process) = start::current() {
@@ -207,9 +207,9 @@ impl Recorder {
         AsyncSpan::open_named(level, category, name)
     }
 
-    /// Returns the track (a row of the trace) with the name `thread` in a group, for events that do
-    /// not belong to a thread of this process. The same names give the same track. Returns `None`
-    /// if recording is impossible.
+    /// Returns the track with the name `thread` in a group: a part of the trace that is shown like
+    /// a thread, for events that do not belong to a thread of this process. The same names give the
+    /// same track. Returns `None` if recording is impossible.
     pub fn track(self, group: &TrackProcess<'_>, thread: &str) -> Option<Track> {
         Track::new(group, thread)
     }

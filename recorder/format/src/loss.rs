@@ -178,8 +178,9 @@ impl<'a> LossRecord<'a> {
         })
     }
 
-    /// Returns the record as a line with its newline. It is about thread `tid` if `is_thread_scoped` is
-    /// set, otherwise about the whole process `pid`; `time_ns` is the time of the first lost event.
+    /// Returns the record as a line with its newline. The line is about the thread `tid` if
+    /// `is_thread_scoped` is set, and otherwise about the whole process `pid`. `time_ns` is the
+    /// time of the first lost event.
     pub fn line(&self, (pid, tid): (i64, i64), time_ns: i64) -> Vec<u8> {
         let place = InstantPlace {
             pid,

@@ -12,8 +12,8 @@ pub fn is_invisible(c: char) -> bool {
         | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Returns the text with each invisible character spelled out as in `<U+202E>`: plain ASCII, which
-/// viewers, terminals and JSON readers all show as it is.
+/// Returns the text with each invisible character spelled out, as in `<U+202E>`. This is plain
+/// ASCII, which viewers, terminals and JSON readers all show as it is.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if is_visible(text) {
         return Cow::Borrowed(text);

@@ -170,8 +170,8 @@ impl AsyncSpan {
         self.raw(args.text());
     }
 
-    /// Ends the span at an earlier time, as returned by [`now_ns`]. If a span inside it began or
-    /// ended after that time, it ends later, so that the spans on its lane nest.
+    /// Ends the span at `end_ns`, a time in the past as returned by [`now_ns`]. If a span inside it
+    /// began or ended after that time, it ends later, so that the spans on its lane nest.
     pub fn end_at(mut self, end_ns: u64) {
         if let Some(open) = self.0.take()
             && open.is_live()

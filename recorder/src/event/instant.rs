@@ -218,8 +218,8 @@ pub fn flow_now(level: Level, phase: FlowPhase, category: &str, name: &str, id: 
     write_flow(level, phase, None, category, name, id);
 }
 
-/// Records one event of a flow on the calling thread. The event is attached to the span there that
-/// encloses `ts_ns`, a time as returned by [`now_ns`].
+/// Records one event of a flow on the calling thread, at the time `ts_ns` as returned by
+/// [`now_ns`]. The event is attached to the span there that encloses that time.
 pub fn flow_at(level: Level, phase: FlowPhase, category: &str, name: &str, id: FlowId, ts_ns: u64) {
     write_flow(level, phase, Some(ts_ns), category, name, id);
 }

@@ -42,7 +42,7 @@ impl SpanGuard {
         SpanGuard(None)
     }
 
-    /// Opens a span of a call site. `args` appends its arguments.
+    /// Opens a span of a call site on the calling thread. `args` appends its arguments.
     #[doc(hidden)]
     #[inline(always)]
     pub fn open(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) -> SpanGuard {
@@ -99,7 +99,7 @@ impl SpanGuard {
         });
     }
 
-    /// Returns true if the span is being recorded, so that costly arguments are worth computing.
+    /// Returns true if the span is being recorded. Otherwise costly arguments need not be computed.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
     }
@@ -111,8 +111,8 @@ impl SpanGuard {
         self.end_with(end_ns, &[]);
     }
 
-    /// Ends the span like [`SpanGuard::end_at`], with more args. They are already JSON text, as for
-    /// [`SpanGuard::raw`].
+    /// Ends the span at `end_ns` like [`SpanGuard::end_at`], and adds `args` to it. They are
+    /// already JSON text, as for [`SpanGuard::raw`].
     #[doc(hidden)]
     #[inline]
     pub fn end_with(mut self, end_ns: u64, args: &[u8]) {
@@ -165,7 +165,7 @@ impl<'a> SiteArgs<'a> {
         }
     }
 
-    /// Appends an argument. `key` is already encoded as `"key":`.
+    /// Appends an argument to the args of a call site. `key` is already encoded as `"key":`.
     #[inline(always)]
     pub fn add(&mut self, key: &'static str, value: &(impl Value + ?Sized)) {
         self.are_numbers &= value.guarantee() == TextGuarantee::Number;
@@ -173,7 +173,8 @@ impl<'a> SiteArgs<'a> {
         value::push_encoded(self.text, first, key, value);
     }
 
-    /// Appends args that are already JSON text: `"key":value,…`, without braces.
+    /// Appends args to those of a call site that are already JSON text: `"key":value,…`, without
+    /// braces.
     #[inline]
     pub fn raw(&mut self, args: &[u8]) {
         self.are_numbers = false; // not known unless they are checked
@@ -308,7 +309,7 @@ impl OpenSpan {
         }
     }
 
-    /// Writes the line of the span and drops its text.
+    /// Writes the line of the span, and drops its name and args from the writer's text.
     #[inline(always)]
     fn write(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
         match self.site {

@@ -110,8 +110,9 @@ impl Track {
         self.write(level, ts_ns, event);
     }
 
-    /// Records counters, one series for each argument. The viewer shows them under the track's
-    /// process and distinguishes them by name. Values are kept as by [`counter!`](crate::counter!).
+    /// Records the values of a counter at `ts_ns`, one for each argument in `series`. The viewer
+    /// shows the counter under the track's process and distinguishes counters by name. Values are
+    /// kept as by [`counter!`](crate::counter!).
     pub fn counter(self, level: Level, name: &str, ts_ns: u64, series: &Args) {
         if mask::wants_since(level, self.since_ns)
             && let Some(series) = series::numbers(series)

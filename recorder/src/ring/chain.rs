@@ -13,7 +13,7 @@ use sa_format::ring as layout;
 /// a thread with 63 in a chunk, and 65,536 async ones with 1,024 in a chunk.
 const CHUNKS: usize = 65;
 
-/// Entries beyond the end of a table of fixed size.
+/// Entries of open spans beyond the end of a table of fixed size, in chunks of the ring file.
 #[derive(Debug)]
 pub(crate) struct Chain {
     /// Location of the link to the first chunk.

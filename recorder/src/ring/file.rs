@@ -25,7 +25,8 @@ use sa_format::ring as layout;
 const LANE_TEXTS_AT: usize = 3072;
 const SITES_BYTES: usize = 32 << 10;
 const LANES: usize = 1024;
-/// Number of lanes in each chunk beyond the table. A few more fit into its last page.
+/// Number of lanes in each chunk that is added when the lane table is full. A few more fit into its
+/// last page.
 const MORE_LANES: usize = 1024;
 const MAX_SLOTS: usize = 2048;
 /// Offset of the count table, in the rest of the header's page.
@@ -336,7 +337,8 @@ impl Ring {
         }
     }
 
-    /// Returns the entry of a lane like [`Ring::lane_entry`]. Extends the file first if necessary.
+    /// Returns the ring entry of a lane like [`Ring::lane_entry`]. Extends the file first if it has
+    /// no such entry. Returns `None` if that is not possible.
     #[inline(always)]
     pub(crate) fn lane_entry_or_add(&self, lane: u32) -> Option<OpenEntry> {
         let entry = self.lane_entry(lane);

@@ -115,9 +115,9 @@ const MARK: &str = " (async)";
 pub(crate) type NumberRoom = [u8; 24];
 
 impl LaneName {
-    /// Creates the name of a lane from the one that the program requested, with the suffix `
-    /// (async)`. If there is not enough memory, counts that and returns a name made from the lane's
-    /// number.
+    /// Creates the name of a lane from the one that the program requested, with a suffix that marks
+    /// it as a lane's. If there is not enough memory, counts that and returns a name made from the
+    /// lane's number.
     fn new(name: &str) -> LaneName {
         let marked = try_concat([name, MARK]).and_then(Shared::new);
         if marked.is_err() {
@@ -290,7 +290,8 @@ impl Lanes {
         until_ns
     }
 
-    /// Returns the lane on which the span of `lane` is shown if it ends now.
+    /// Returns the lane of the trace on which the open span of `lane` would be shown if it ended
+    /// now: its own lane, or that of a span that contains it.
     pub(crate) fn shown_lane(&self, lane: u32) -> u32 {
         self.lanes
             .get(lane as usize)

@@ -28,7 +28,7 @@ impl OpenHorizon {
         }
     }
 
-    /// Returns the longest delay so far in ns.
+    /// Returns the longest delay so far, in ns, between the start of an event and its recording.
     pub(crate) fn longest_ns(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -12,7 +12,7 @@ use crate::sys::map::Map;
 use sa_format::loss::Cause;
 use sa_format::ring as layout;
 
-/// The entry of one slot. Only the thread that holds the slot's lock on it uses it.
+/// The loss entry of one slot. Only the thread that holds the slot's lock on it uses it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending(Map);
 

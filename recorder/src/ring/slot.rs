@@ -97,7 +97,7 @@ impl Slot {
         }
     }
 
-    /// Unmaps the slot's part of the ring file. Nothing may use the slot any more.
+    /// Unmaps the slot's memory and its part of the ring file. Nothing may use the slot any more.
     pub(crate) fn unmap(self) {
         self.deeper.unmap();
         self.front.unmap();
@@ -118,8 +118,8 @@ impl Slot {
         self.control.u64_at(layout::SLOT_FLUSHED_AT)
     }
 
-    /// Returns the word that marks a span that ends with the next line although later ones are
-    /// open: [`layout::ending`], or 0.
+    /// Returns the word that marks a span which ends with the slot's next line although later spans
+    /// are open. Its value is made by [`layout::ending`], or 0 if there is no such span.
     pub(crate) fn ending(&self) -> &'static AtomicU64 {
         self.control.u64_at(layout::SLOT_ENDING_AT)
     }
@@ -129,7 +129,8 @@ impl Slot {
         self.state().load(Ordering::Acquire) >> 16
     }
 
-    /// Returns the number of spans that are open on the slot's thread; 255 stands for 255 or more.
+    /// Returns the number of spans that are open on the slot's thread. The value 255 stands for 255
+    /// or more.
     pub(crate) fn depth(&self) -> usize {
         usize::try_from(self.state().load(Ordering::Acquire) >> 8 & 0xff).unwrap_or(0)
     }
@@ -232,7 +233,7 @@ impl Slot {
     }
 }
 
-/// The right to move `flushed`.
+/// The right to flush a slot, which moves its `flushed`. Dropping it gives other threads the right.
 pub(crate) struct Turn<'a>(&'a Slot);
 
 impl Drop for Turn<'_> {

@@ -71,7 +71,7 @@ impl<'a> Line<'a> {
         Line { out, len: 0 }
     }
 
-    /// Returns the number of bytes written so far.
+    /// Returns the number of bytes written to the line so far.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -262,8 +262,8 @@ const MICROS_BYTES: usize = 10;
 /// The character 0 in every byte.
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// Returns the eight decimal digits of a number below 10^8, the first in the lowest byte. Works in
-/// one register on two, four and eight digits at a time.
+/// Returns the eight decimal digits of a number below 10^8 as the bytes of a word, the first in the
+/// lowest byte. Works in one register on two, four and eight digits at a time.
 #[inline(always)]
 const fn digits(number: u32) -> u64 {
     let (high, low) = (number / 10_000, number % 10_000);
@@ -418,9 +418,9 @@ const fn is_plain_word(word: u64) -> bool {
     (bytes_below(word, 0x20) | bytes_below(quotes, 1) | bytes_below(backslashes, 1)) & HIGH == 0
 }
 
-/// Compares each byte of `word` with `bound`. The result has the highest bit of each byte set that
-/// is lower. Because of borrows, it may also be set in the byte after such a byte. All other bits
-/// have no meaning.
+/// Compares each byte of `word` with `bound`. In the result, the highest bit of a byte is set if
+/// that byte is lower. Because of borrows, it may also be set in the byte after such a byte. All
+/// other bits have no meaning.
 #[inline(always)]
 const fn bytes_below(word: u64, bound: u64) -> u64 {
     word.wrapping_sub(u64::MAX / 255 * bound) & !word

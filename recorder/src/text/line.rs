@@ -76,8 +76,8 @@ pub(crate) fn count_unreported_events(lines: &[u8]) -> u64 {
     own.map(events_in_line).sum()
 }
 
-/// Returns the number of events that a loss record reports as lost, or `None` for other lines.
-/// Changed events, such as those with a shortened text, do not count.
+/// Returns the number of events that a line reports as lost if it is a loss record, and `None` for
+/// any other line. Changed events, such as those with a shortened text, do not count.
 fn reported_loss(line: &[u8]) -> Option<u64> {
     if !line.starts_with(INSTANT) {
         return None;
@@ -86,7 +86,7 @@ fn reported_loss(line: &[u8]) -> Option<u64> {
     Some(LossRecord::parse(line)?.lost_events())
 }
 
-/// Returns true if a line is a metadata record.
+/// Returns true if a line is a metadata record, which is not an event.
 pub(crate) fn is_metadata(line: &[u8]) -> bool {
     line.starts_with(br#"{"ph":"M""#)
 }

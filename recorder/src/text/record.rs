@@ -41,7 +41,8 @@ impl Growing {
         }
     }
 
-    /// Returns the text. If a part of it is missing, counts that and returns an empty text.
+    /// Returns the text that was written. If memory was missing for a part of it, counts that and
+    /// returns an empty text.
     pub(crate) fn into_line(self) -> Vec<u8> {
         if self.is_cut {
             count_out_of_memory();

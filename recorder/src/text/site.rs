@@ -116,7 +116,7 @@ impl Site {
         unsafe { &*winner }
     }
 
-    /// Returns the name of the site's events.
+    /// Returns the name that the site's events have.
     pub(crate) const fn name(&self) -> &'static str {
         self.name
     }

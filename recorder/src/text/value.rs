@@ -305,8 +305,7 @@ impl Args {
         first
     }
 
-    /// Wraps args that are already JSON text: `"key":value,…`, without braces. The text is not
-    /// checked.
+    /// Creates args from JSON text: `"key":value,…`, without braces. The text is not checked.
     #[doc(hidden)]
     pub fn from_text(text: Vec<u8>) -> Args {
         Args { text }
@@ -319,7 +318,7 @@ impl Args {
         raw_after(&mut self.text, first, text);
     }
 
-    /// Returns the args as JSON text without the braces.
+    /// Returns the args as JSON text without the braces: `"key":value,…`.
     pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }

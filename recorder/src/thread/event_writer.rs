@@ -35,7 +35,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// duration 28, middle and args 32 each, the name 64, the end 3: 233.
 const SHORT_LINE: usize = 256;
 
-/// Writes lines into a slot.
+/// Formats the events of one thread as lines in its slot, and publishes them.
 pub(crate) struct EventWriter {
     process: &'static Process,
     slot: &'static Slot,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::text::site::Site;
 use crate::thread::thread_state::ThreadState;
 
-/// A range of the writer's text.
+/// A range of the text in which a thread's writer keeps the names and args of open spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) from: u32,

@@ -350,7 +350,7 @@ unsafe extern "C" fn detach(thread: *mut libc::c_void) {
     thread.in_use.store(false, Ordering::Release);
 }
 
-/// Names the calling thread, in this recording and in later ones.
+/// Gives the calling thread a name in the trace, in this recording and in later ones.
 pub(crate) fn set_thread_name(name: &str) {
     let name = cut_name(name);
     match current() {

@@ -39,7 +39,7 @@ impl AsyncSpanId {
         }
     }
 
-    /// Converts a number from [`AsyncSpanId::number`] back to the id.
+    /// Returns the id for a number from [`AsyncSpanId::number`], for callers such as C code.
     pub const fn from_number(number: u64) -> AsyncSpanId {
         AsyncSpanId(number)
     }

@@ -92,7 +92,7 @@ impl SpanId {
         Some(begun.flatten().unwrap_or_default())
     }
 
-    /// Converts a number from [`SpanId::number`] back to the id.
+    /// Returns the id for a number from [`SpanId::number`], for callers such as C code.
     pub const fn from_number(number: u64) -> SpanId {
         SpanId(number)
     }
