@@ -66,8 +66,8 @@ impl Counters {
         events.fetch_add(count, Ordering::Release);
     }
 
-    /// Counts a span as lost while it is open, because it has no entry in the ring. If the process
-    /// ends before [`Counters::end_hidden`] reverts this, nothing else shows the span.
+    /// Counts a span as lost while it is open, because it has no entry in the ring.
+    /// [`Counters::end_hidden`] reverts this. A process that ends in between has lost the span.
     #[cold]
     pub(crate) fn begin_hidden(&self) {
         self.add(Cause::OpenSpans, 1);

@@ -389,7 +389,8 @@ impl EventWriter {
     }
 
     /// Writes a whole line, such as the record with the thread's name, to the slot and publishes
-    /// it. A line without room is lost and counted.
+    /// it. A line that is larger than half of the slot's ring bytes goes directly to the fragment.
+    /// A line without room is lost and counted.
     pub(crate) fn append(&mut self, line: &[u8]) {
         let need = line.len() as u64;
         if need > self.slot.bytes / 2 {

@@ -327,8 +327,8 @@ impl SlotWriter {
         Some(self.own_args.swap_remove(at).1)
     }
 
-    /// Drops `piece`, a part of the writer's text that belongs to a span that has ended. Does
-    /// nothing if other text follows it.
+    /// Drops `piece`, the part of the writer's text that belongs to an event that was written,
+    /// unless other text follows it. If no span is open, drops the whole text.
     #[inline(always)]
     pub(crate) fn release(&mut self, piece: Piece) {
         if self.events.depth == 0 && self.begun.is_empty() {

@@ -161,8 +161,8 @@ impl Drop for Busy {
 }
 
 /// Gives the calling thread a thread state and a slot, so that it can record, and returns the
-/// state. This is the only slow step in a thread's life. `name` is the thread's name, by default
-/// the kernel's.
+/// state. Returns `None` if that is not possible. This is the only slow step in a thread's life.
+/// `name` is the thread's name, by default the kernel's.
 #[cold]
 #[inline(never)]
 fn attach(name: Option<&str>) -> Option<&'static ThreadState> {
@@ -213,7 +213,7 @@ fn acquire_state(name: Option<&str>) -> Option<&'static ThreadState> {
 }
 
 /// Creates the calling thread's writer for `slot`, and stores it in the thread's state. `thread` is
-/// the state that the thread already has, if any; otherwise gets one for it.
+/// the state that the thread already has. Without one, it gets a free or a new one.
 fn bind(
     process: &ProcessRef,
     slot: &'static Slot,
