@@ -25,15 +25,15 @@ const IDLE_NS: u64 = 50_000_000;
 const REST_NS: u64 = 200_000_000;
 
 impl Process {
-    /// Flushes every slot on behalf of a thread of the host, which waits at most `patience_ns` even
-    /// if the file system hangs.
+    /// Writes the lines of every ring slot to the fragment, on behalf of a thread of the host. That
+    /// thread waits at most `patience_ns` even if the file system hangs.
     pub(crate) fn flush_within(&self, patience_ns: u64) {
         let end_ns = clock::now_ns() + patience_ns;
         self.offload_or_run(end_ns, move |process| process.flush_until(end_ns));
     }
 
-    /// Flushes every slot, waiting until `end_ns` for threads that are writing. Returns true if all
-    /// slots are then empty.
+    /// Writes the lines of every ring slot to the fragment, waiting until `end_ns` for threads that
+    /// are writing. Returns true if all slots are then empty.
     pub(crate) fn flush_until(&self, end_ns: u64) -> bool {
         if self.is_finished() || !self.is_write_failing() {
             self.report_losses(end_ns);
@@ -42,8 +42,9 @@ impl Process {
         self.ring.slots().filter(is_left).count() == 0 // `count` tries every slot
     }
 
-    /// Ends recording. Flushes every idle slot and removes the ring if nothing is left in it.
-    /// Whatever takes longer than a second is left to the merge.
+    /// Ends recording, at exit or before another recording begins. Flushes every slot that no
+    /// thread is writing to, and removes the ring's file if nothing is left in it. Lines that
+    /// cannot be written within a second are left to the merge.
     pub(crate) fn finish(&self) {
         if self.finished.swap(true, Ordering::AcqRel) {
             return;
@@ -67,7 +68,8 @@ impl Process {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Closes the fragment, which no longer belongs to this process, unless a thread hangs in it.
+    /// Closes the fragment's file, which no longer belongs to this process, unless a thread hangs
+    /// while writing to it.
     pub(crate) fn release_files(&self) {
         if let Some(mut active) = self.fragment.lock_until(clock::now_ns() + PATIENCE_NS) {
             active.end();
@@ -99,9 +101,9 @@ impl Process {
         }
     }
 
-    /// Flushes every slot. If that fails, drops and reports the lines in slots that no merge can
-    /// read. After recording has stopped, these are all slots except the process's own one, which
-    /// contains the report.
+    /// Flushes every slot, and returns true if all lines were written. Otherwise drops the lines in
+    /// slots that no merge can read, and reports them as lost. After recording has stopped, these
+    /// are all slots except the process's own one, which contains the report.
     fn flush_or_drop(&self, end_ns: u64) -> bool {
         if self.flush_until(end_ns) || self.flush_once_more(end_ns) {
             return true;
@@ -126,7 +128,7 @@ impl Process {
         is_reported
     }
 
-    /// Drops all lines of a slot and counts them as lost.
+    /// Drops all lines that wait in a slot, and counts their events as lost for `cause`.
     fn drop_all(&self, slot: &Slot, cause: Cause) {
         while !slot.is_empty()
             && let Some(events) = flush::drop_oldest(slot, cause)
@@ -135,7 +137,8 @@ impl Process {
         }
     }
 
-    /// Flushes every slot although the last write failed, because no later attempt follows.
+    /// Flushes every slot although the last write failed, because no later attempt follows. Returns
+    /// true if all slots are then empty.
     fn flush_once_more(&self, end_ns: u64) -> bool {
         if let Some(mut active) = self.fragment.try_lock() {
             active.failed = None;
@@ -143,7 +146,8 @@ impl Process {
         self.flush_until(end_ns)
     }
 
-    /// Prints how many events are lost, if neither the fragment nor a ring reports that.
+    /// Warns on stderr how many events are lost, after neither the fragment nor a ring could report
+    /// that.
     #[cold]
     fn warn_of_lost_events(&self, cause: Cause) {
         let (events, pid, cause) = (self.lost.total(), self.pid, cause.name());
@@ -155,8 +159,8 @@ impl Process {
         }
     }
 
-    /// Prints that events are lost with the process, because they are in memory, waiting for a
-    /// write that does not end. Events in a ring's file are left to the merge.
+    /// Warns on stderr if events are lost with the process, because they are in memory, waiting for
+    /// a write that does not end. Events in a ring's file are left to the merge.
     #[cold]
     fn warn_of_hanging_write(&self) {
         let is_lost = |slot: &&Slot| !slot.in_file && !slot.is_empty();
@@ -169,13 +173,14 @@ impl Process {
         }
     }
 
-    /// Returns true if the last write failed, as far as that is known without waiting.
+    /// Returns true if the last write to the fragment failed. Returns false if another thread is
+    /// writing, because it does not wait for that thread.
     pub(crate) fn is_write_failing(&self) -> bool {
         let active = self.fragment.try_lock();
         active.is_some_and(|active| active.failure().is_some())
     }
 
-    /// Returns true if [`Process::finish`] was called.
+    /// Returns true if [`Process::finish`] was called, so that recording has ended or is ending.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished.load(Ordering::Acquire)
     }

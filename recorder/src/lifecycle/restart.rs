@@ -66,7 +66,8 @@ pub(crate) fn start_with(
     started.map_err(StartError::Files)
 }
 
-/// Ends a recording. Returns the data about it that the next one needs.
+/// Ends a recording so that another can begin in this process. Returns its run, directory and
+/// process name, which the next recording takes into account.
 fn end(old: &Process) -> PreviousRecording {
     old.finish();
     let is_over = || old.is_over.load(Ordering::Acquire);

@@ -66,9 +66,10 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Returns the beginning of a new segment, with the earliest start of the lines that are not
-    /// written yet, including `block`. The anchor is read first, so that whatever begins while the
-    /// rings are being read begins after it.
+    /// Collects the times for the header of a new segment, including the earliest start of the
+    /// lines that are not written yet. `block` is the block that the new segment will begin with.
+    /// The anchor is read first, so that whatever begins while the rings are being read begins
+    /// after it.
     fn segment_begin(&self, block: &Block<'_>) -> SegmentBegin {
         let (current, line) = match block.source {
             Some((slot, _)) => (Some(slot), &[][..]),
@@ -93,7 +94,8 @@ pub(crate) struct Stopped {
 }
 
 impl ActiveSegment {
-    /// Creates segment 0 in the open folder of the fragments.
+    /// Starts a fragment: creates its first segment (segment 0) in `folder`, the open folder of the
+    /// fragments.
     pub(crate) fn create(
         folder: &Dir,
         config: &Config,
@@ -118,7 +120,9 @@ impl ActiveSegment {
         })
     }
 
-    /// Appends a block. A write that was cut short is repeated once as a whole.
+    /// Appends a block to the fragment, in a new segment if the current one is full. A write that
+    /// was cut short is repeated once as a whole. On failure, returns the cause, and fails at once
+    /// for a while after that.
     pub(crate) fn append(&mut self, source: &Source<'_>, block: &Block<'_>) -> Result<(), Cause> {
         if self.ended {
             return Err(Cause::WriteError);
@@ -172,8 +176,9 @@ impl ActiveSegment {
         has_events && is_large && (self.roll_after_ns == 0 || clock::now_ns() >= self.roll_after_ns)
     }
 
-    /// Returns the segment's size, after checking that the number still refers to our file and that
-    /// the file still has its name. Otherwise opens it again or creates another one.
+    /// Returns the size in bytes of the current segment's file. First checks that our descriptor
+    /// number still refers to the file and that nobody has removed it. Otherwise opens it again or
+    /// creates another segment.
     fn current_size(&mut self, source: &Source<'_>) -> io::Result<u64> {
         match self.segment.current_size(&self.paths.fragments)? {
             Some(size) => Ok(size),
@@ -181,8 +186,10 @@ impl ActiveSegment {
         }
     }
 
-    /// Continues in a new segment. Reports what is lost with the oldest segments before it removes
-    /// them. Returns the size of the segment to write to.
+    /// Continues in a new segment after the current one, of `size` bytes, is full. Segments may
+    /// grow to `end` bytes, and `block` is written next. If the disk space is used up, the new
+    /// segment first reports the events of the oldest segments as lost, and these are then removed.
+    /// Returns the size of the segment to write to.
     fn roll(
         &mut self,
         source: &Source<'_>,
@@ -234,7 +241,8 @@ impl ActiveSegment {
         }
     }
 
-    /// Creates segment `number`, or the next one whose name is free.
+    /// Creates the segment file with index `number`, or with the next index whose file name is
+    /// free. `begin` and `removed` go into its first lines.
     fn create_next(
         &self,
         source: &Source<'_>,
@@ -257,8 +265,9 @@ impl ActiveSegment {
         created.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Creates the segment again after somebody removed it. Counts the events that were in it, and
-    /// in other segments that are also gone. Returns its size.
+    /// Creates another segment after somebody removed the current one. Counts as lost the events
+    /// that were in it and in other segments that are also gone. Returns the size of the new
+    /// segment in bytes.
     fn recreate(&mut self, source: &Source<'_>) -> io::Result<u64> {
         let folder = self.paths.create_fragments(self.mode)?;
         let about = (SegmentBegin::now(), &self.bound.removed);
@@ -278,7 +287,8 @@ impl ActiveSegment {
         Ok(self.segment.size)
     }
 
-    /// Reports in the full segment that recording stops.
+    /// Writes a last record to the full segment, which has `size` bytes: recording stops because
+    /// the disk space is used up. Returns the cause with which all further writes of events fail.
     fn stop(&mut self, size: u64) -> Cause {
         let now_ns = clock::now_ns();
         let line = stopped_line(self.header.pid, now_ns);
@@ -296,7 +306,8 @@ impl ActiveSegment {
         Cause::DiskBound
     }
 
-    /// Appends the process's own records, which report what is lost from now on.
+    /// Appends a block after the disk space was used up. Accepts only the process's own records,
+    /// which report the events that are lost from now on.
     fn append_stopped(&mut self, source: &Source<'_>, block: &Block<'_>) -> Result<(), Cause> {
         if !block.is_own() {
             return Err(Cause::DiskBound);
@@ -318,13 +329,14 @@ impl ActiveSegment {
         Ok(())
     }
 
-    /// Removes and returns the deleted segments that are still open.
+    /// Empties the list of deleted segments that are still open, and returns them so that the
+    /// caller closes them.
     pub(crate) fn drain_unlinked(&mut self) -> Vec<UnlinkedSegment> {
         std::mem::take(&mut self.unlinked)
     }
 
-    /// Returns the cause of the last failed write, if it failed. After recording has stopped,
-    /// returns that cause except at the moments when losses are reported.
+    /// Returns the cause of the last write to the fragment, if that write failed. After recording
+    /// has stopped, returns that cause except at the moments when losses are reported.
     pub(crate) fn failure(&self) -> Option<Cause> {
         match &self.stopped {
             Some(stopped) => (clock::now_ns() < stopped.report_at_ns).then_some(Cause::DiskBound),
@@ -332,7 +344,8 @@ impl ActiveSegment {
         }
     }
 
-    /// Closes the file. Nothing more is written, and its lock is released.
+    /// Closes the current segment's file for good and releases its lock. Later writes to the
+    /// fragment fail.
     pub(crate) fn end(&mut self) {
         if !std::mem::replace(&mut self.ended, true) {
             self.segment.end();
@@ -342,7 +355,8 @@ impl ActiveSegment {
         }
     }
 
-    /// Removes the ring's file.
+    /// Removes the ring file of this fragment, if the file of that name is still the one that
+    /// `ring` identifies.
     pub(crate) fn remove_ring(&self, ring: FileId) {
         let name = ring_name(&self.stem);
         if let Ok(folder) = self.paths.open_fragments()

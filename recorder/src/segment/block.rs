@@ -21,7 +21,8 @@ pub(crate) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Returns a block for a line outside blocks.
+    /// Wraps a single line, including its newline, in a block without a header. Such a line is
+    /// written straight to the fragment, outside the blocks of a ring slot.
     pub(crate) fn line(line: &'a [u8]) -> Block<'a> {
         Block {
             lines: line,
@@ -37,12 +38,14 @@ impl<'a> Block<'a> {
         [self.header, self.lines, self.padding]
     }
 
-    /// Returns true if the lines come from the process's own slot.
+    /// Returns true if the block comes from slot 0, which contains the process's records about
+    /// itself.
     pub(crate) fn is_own(&self) -> bool {
         self.source.is_some_and(|(slot, _)| slot.index == 0)
     }
 
-    /// Adds the block to the contents of a segment.
+    /// Adds the block's events to the totals of a segment that it was written to. Also records the
+    /// position up to which the segment now contains the block's slot.
     pub(crate) fn add_to(&self, all: &mut Contents) {
         let is_plain = |(slot, from): (&Slot, u64)| {
             slot.index > 0 && from >= slot.named_until.load(Ordering::Relaxed)

@@ -34,7 +34,7 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Returns the contents of a segment that begins at this time.
+    /// Returns the contents of an empty segment that was created at `began_ns`.
     pub(crate) fn begun_at(began_ns: u64) -> Contents {
         Contents {
             began_ns,
@@ -42,7 +42,8 @@ impl Contents {
         }
     }
 
-    /// Records the position up to which the segment contains a slot or reports it as lost.
+    /// Records that the segment contains the lines of a ring slot up to position `end`, or reports
+    /// them as lost.
     pub(crate) fn extend_slot(&mut self, slot: u32, end: u64) {
         let slot = slot as usize;
         if self.slot_ends.len() <= slot {
@@ -51,7 +52,7 @@ impl Contents {
         self.slot_ends[slot] = self.slot_ends[slot].max(end);
     }
 
-    /// Adds the contents of a later segment.
+    /// Adds the contents of a later segment to this total.
     pub(crate) fn append(&mut self, later: &Contents) {
         self.bytes += later.bytes;
         self.events += later.events;
@@ -102,8 +103,8 @@ impl Bound {
         }
     }
 
-    /// Returns the size of a segment in files of at most `limit` bytes. A limit that is too low for
-    /// any segment is handled like a full disk.
+    /// Returns the size in bytes at which a segment is full, if no file may be larger than `limit`
+    /// bytes. A limit that is too low for any segment is handled like a full disk.
     pub(crate) fn segment_bytes(&self, limit: u64) -> u64 {
         let bytes = (self.max_bytes / SEGMENTS).clamp(MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES);
         if limit < MIN_SEGMENT_BYTES {
@@ -115,19 +116,21 @@ impl Bound {
         }
     }
 
-    /// Returns the size of the closed segments in bytes.
+    /// Returns the total size in bytes of the full segments that were not removed.
     fn closed_bytes(&self) -> u64 {
         self.closed.iter().map(|(_, contents)| contents.bytes).sum()
     }
 
-    /// Returns true if a segment that has grown beyond its end to `bytes` exceeds the limit by more
-    /// than one segment.
+    /// Returns true if the process uses too much disk space: the full segments and a current one of
+    /// `bytes` bytes exceed the limit by more than one segment.
     pub(crate) fn is_exceeded(&self, bytes: u64, segment_bytes: u64) -> bool {
         self.closed_bytes() + bytes > self.max_bytes + segment_bytes
     }
 
-    /// Plans the step to a new segment when segment `number` is full, with contents `current`.
-    /// Returns `None` if nothing more may be written.
+    /// Plans which segments to remove before a new one begins, because segment `number` is full.
+    /// `current` describes the full segment, and `segment_bytes` is the size that the new one may
+    /// reach. Returns `None` if the first events are to be kept and the disk space is used up: then
+    /// nothing more may be written.
     pub(crate) fn plan_roll(
         &self,
         number: u32,
@@ -156,8 +159,9 @@ impl Bound {
         Some(plan)
     }
 
-    /// Applies a plan that a new segment has reported. Returns the numbers of the segments to
-    /// remove.
+    /// Counts segment `number` as full, and the segments in `plan` as removed, after a new segment
+    /// has reported them as lost. Returns the numbers of the segments whose files the caller must
+    /// delete.
     pub(crate) fn apply(&mut self, plan: RollPlan, number: u32, current: Contents) -> Vec<u32> {
         self.closed.push_back((number, current));
         self.removed = plan.removed;
@@ -165,8 +169,8 @@ impl Bound {
         gone.map(|(number, _)| number).collect()
     }
 
-    /// Forgets the segments that somebody else has removed, according to `is_there`. Returns the
-    /// number of their events.
+    /// Forgets the full segments that somebody else has deleted, and returns the number of events
+    /// that were in them. `is_there` returns true if the file of a segment still exists.
     pub(crate) fn forget(&mut self, is_there: impl Fn(u32) -> bool) -> u64 {
         let mut events = 0;
         self.closed.retain(|(number, contents)| {

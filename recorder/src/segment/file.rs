@@ -30,7 +30,8 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Creates the file, locks it and writes its first lines.
+    /// Creates the file of a segment, locks it and writes its first lines. `segment` is the
+    /// segment's index in its fragment, and `text` contains the first lines.
     pub(crate) fn create(
         folder: &Dir,
         stem: &str,
@@ -72,14 +73,15 @@ impl Segment {
         fork_fds::forget(fork_fds::NEXT);
     }
 
-    /// Returns the status of the file, or `None` if the number now belongs to another file.
+    /// Returns the status of the segment's file, or `None` if our descriptor number now belongs to
+    /// another file.
     fn status(&self) -> Option<Status> {
         self.file.status().ok()
     }
 
-    /// Returns the size, after checking that the number still refers to our file and that the file
-    /// still has its name. Returns `None` if somebody removed it. If the host has closed the
-    /// number, the first check fails and the next one opens the file again.
+    /// Returns the file's size in bytes, after checking that our descriptor number still refers to
+    /// it. Returns `None` if somebody removed the file from `folder`. If the host has closed the
+    /// number, the first call fails and the next one opens the file again.
     pub(crate) fn current_size(&mut self, folder: &Path) -> io::Result<Option<u64>> {
         let size = match self.file.status() {
             Ok(status) => return Ok((status.links > 0).then_some(status.size)),
@@ -97,7 +99,8 @@ impl Segment {
         }
     }
 
-    /// Opens the file by its path after the host closed our descriptor. Returns its size.
+    /// Opens the segment's file by its path after the host closed our descriptor. Returns its size
+    /// in bytes.
     fn reopen(&mut self, path: &Path) -> io::Result<u64> {
         self.file = fd::open_again(path, self.file.id)?;
         fd::try_lock(self.file.number);
@@ -106,7 +109,9 @@ impl Segment {
         Ok(self.file.status()?.size)
     }
 
-    /// Appends whole lines after the first `size` bytes. Disk blocks may be reserved up to `end`.
+    /// Appends whole lines (header, lines, padding) to the file, whose size is `size` bytes. Disk
+    /// blocks may be reserved up to offset `end`. If the write is cut short, tries to truncate the
+    /// file to its old size.
     pub(crate) fn write(
         &mut self,
         parts: [&[u8]; 3],
@@ -140,25 +145,27 @@ impl Segment {
         Err(Cause::DiskFull)
     }
 
-    /// Returns true if the file still has its original name.
+    /// Returns true if nobody has removed the segment's file, so that it still has a name.
     pub(crate) fn is_in_place(&self) -> bool {
         self.status().is_some_and(|status| status.links > 0)
     }
 
-    /// Releases the blocks beyond the file's end, because nothing more is written.
+    /// Releases the disk blocks that were reserved beyond the file's end, because nothing more is
+    /// written.
     pub(crate) fn release_blocks(&mut self) {
         if let Some(status) = self.status() {
             self.preallocated.release(self.file.number, status.size);
         }
     }
 
-    /// Closes the file, because another segment follows or the file is gone.
+    /// Closes the segment's file, because another segment follows or the file is gone.
     pub(crate) fn close(&mut self) {
         self.release_blocks();
         self.file.close();
     }
 
-    /// Closes the file for good. The child of a fork no longer has to close it.
+    /// Closes the last segment of a fragment. The child of a fork then no longer has to close its
+    /// descriptor.
     pub(crate) fn end(&mut self) {
         fork_fds::forget_if(fork_fds::FRAGMENT, self.file.number);
         self.close();
@@ -175,8 +182,9 @@ pub(crate) struct UnlinkedSegment {
 }
 
 impl UnlinkedSegment {
-    /// Removes a segment's name. Returns `None` if there is nothing left to close: the segment
-    /// could not be opened, or no index was free to register it for the child of a fork.
+    /// Removes the name of a segment file from `folder`, but keeps the file open. Returns `None` if
+    /// there is nothing left to close: the file could not be opened, or no index was free to
+    /// register it for the child of a fork.
     pub(crate) fn remove(folder: &Dir, name: &str) -> Option<UnlinkedSegment> {
         let place = fork_fds::free_removed_index();
         let opened = place.map(|_| folder.open_file(name).ok());
@@ -188,14 +196,15 @@ impl UnlinkedSegment {
         Some(UnlinkedSegment { file, place })
     }
 
-    /// Closes the segment, which frees its blocks.
+    /// Closes the deleted segment's file, and the kernel then frees its disk blocks.
     pub(crate) fn close(self) {
         self.file.close();
         fork_fds::forget(self.place);
     }
 }
 
-/// Returns the cause of a failed write.
+/// Converts the error of a failed write to the cause that loss records report: disk full, file size
+/// limit, or any other write error.
 pub(crate) fn write_error_cause(error: &io::Error) -> Cause {
     match error.raw_os_error() {
         Some(libc::ENOSPC | libc::EDQUOT) => Cause::DiskFull,

@@ -30,8 +30,9 @@ pub(crate) struct Fragment {
     tally: Mutex<Option<Tally>>,
 }
 
-/// Chooses a name for a fragment and its ring that neither has yet, and creates both. The ring is
-/// created and laid out first, so that no fragment ever names an unreadable ring.
+/// Chooses a name for a fragment and its ring that neither has yet, and creates both files.
+/// `lay_out` initialises the ring's file and returns the ring. The ring is created first, so that
+/// no fragment ever names an unreadable ring.
 pub(crate) fn create_files<R>(
     folder: &Dir,
     config: &Config,
@@ -72,8 +73,9 @@ pub fn holds_rings(file: &std::fs::File) -> bool {
     fd::holds_shared_maps(file.as_raw_fd())
 }
 
-/// Creates a ring in a file, or in memory if the file system does not support rings: an unknown
-/// file system, or an overlay on one that cannot reserve blocks.
+/// Creates a ring in a file, or in memory if the file system does not support rings. That is the
+/// case for an unknown file system, and for an overlay on one that cannot reserve blocks. `lay_out`
+/// initialises the open file and returns the ring.
 fn create_ring<R>(
     folder: &Dir,
     stem: &str,
@@ -92,8 +94,8 @@ fn create_ring<R>(
     }
 }
 
-/// Returns true if the error means that the file system never supports rings, rather than a
-/// temporary problem.
+/// Returns true if this error from creating a ring means that the file system never supports rings,
+/// rather than a temporary problem.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -108,34 +110,37 @@ fn remove_ring(folder: &Dir, stem: &str, kind: RingKind) {
 }
 
 impl Fragment {
-    /// Locks the file, waiting without limit because the writer may hang in the file system. For
-    /// the helper only.
+    /// Locks the fragment's newest segment for writing. Waits without limit because the writer may
+    /// hang in the file system. For the helper only.
     pub(crate) fn lock(&self) -> MutexGuard<'_, ActiveSegment> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the file, waiting until `end_ns`. The writer may even be this very thread, interrupted
-    /// by a signal handler.
+    /// Locks the fragment's newest segment for writing, or returns `None` if it is not free by
+    /// `end_ns`. The writer may even be this very thread, interrupted by a signal handler.
     pub(crate) fn lock_until(&self, end_ns: u64) -> Option<MutexGuard<'_, ActiveSegment>> {
         wait::lock_until(&self.active, end_ns)
     }
 
-    /// Marks the beginning of the write of a line that is not in any ring.
+    /// Marks that the calling thread starts to write a line that is not in any ring. If the write
+    /// never returns, the end of the process counts the line as lost.
     pub(crate) fn begin_line(&self) {
         self.writes_line.store(true, Ordering::Release);
     }
 
-    /// Marks its end. Returns true if such a write was in progress.
+    /// Marks the end of the write that [`Fragment::begin_line`] announced. Returns true if such a
+    /// write was in progress.
     pub(crate) fn end_line(&self) -> bool {
         self.writes_line.swap(false, Ordering::AcqRel)
     }
 
-    /// Sets what is counted from now on, as a control file asks for it.
+    /// Starts counting written events or steps, as a control file requests. `None` ends the
+    /// counting.
     pub(crate) fn set_tally(&self, tally: Option<Tally>) {
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner) = tally;
     }
 
-    /// Counts the lines of a block that was written.
+    /// Adds the lines of a block that was written to the counts that a control file requested.
     pub(crate) fn add_to_tally(&self, lines: &[u8]) {
         if let Some(mut tally) = wait::try_lock(&self.tally)
             && let Some(tally) = tally.as_mut()
@@ -144,17 +149,19 @@ impl Fragment {
         }
     }
 
-    /// Returns which of the counted numbers was reached, if any.
+    /// Returns the limit from a control file that was reached (events or steps), or `None` if there
+    /// is none yet.
     pub(crate) fn reached_limit(&self) -> Option<SwitchCause> {
         wait::try_lock(&self.tally)?.as_ref()?.reached_limit()
     }
 
-    /// Locks the file if no thread is writing.
+    /// Locks the fragment's newest segment for writing, or returns `None` if another thread is
+    /// writing.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, ActiveSegment>> {
         wait::try_lock(&self.active)
     }
 
-    /// Closes the deleted segments if no thread is writing.
+    /// Closes the files of deleted segments, unless another thread is writing to the fragment.
     pub(crate) fn close_removed(&self) {
         let unlinked = self.try_lock().map(|mut active| active.drain_unlinked());
         unlinked

@@ -29,8 +29,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Returns the current names as lines. Waits for no other thread: one that is changing a name
-    /// is about to record it.
+    /// Returns metadata lines with the current names of the process and its threads, lanes and
+    /// tracks. Waits for no other thread: one that is changing a name is about to record it.
     pub(crate) fn lines(&self, pid: u32, ring: &Ring) -> Vec<u8> {
         let name = wait::try_lock(&self.process).map(|name| name.clone());
         let mut lines = name.map_or_else(Vec::new, |name| process_name_line(pid, &name));
@@ -46,8 +46,8 @@ impl Names {
     }
 }
 
-/// Returns the names of the threads that have slots. With `ended`, returns instead the names of
-/// ended threads that left lines in their slots.
+/// Returns metadata lines with the names of live threads that have ring slots. If `ended` is true,
+/// returns instead the names of ended threads that left lines in their slots.
 fn thread_names(pid: u32, ring: &Ring, ended: bool) -> Vec<u8> {
     let mut lines = Vec::new();
     for slot in ring.slots() {
@@ -67,7 +67,7 @@ fn thread_names(pid: u32, ring: &Ring, ended: bool) -> Vec<u8> {
 pub(crate) struct LaneNames(Mutex<Vec<Option<LaneName>>>);
 
 impl LaneNames {
-    /// Stores the name of a lane.
+    /// Stores the name of a lane, to be repeated at the beginning of each segment.
     pub(crate) fn set(&self, lane: u32, name: &LaneName) {
         let Some(mut names) = wait::lock(&self.0) else {
             return;
@@ -92,7 +92,7 @@ impl LaneNames {
     }
 }
 
-/// Returns the metadata line that names a lane.
+/// Returns the metadata line that names a lane (a track that shows async spans).
 pub(crate) fn lane_name_line(pid: u32, lane: u32, name: &LaneName) -> Vec<u8> {
     let mut room = NumberRoom::default();
     thread_name_line(pid, LANE_BASE + lane, name.text(lane, &mut room))
@@ -104,8 +104,9 @@ pub(crate) fn lane_name_line(pid: u32, lane: u32, name: &LaneName) -> Vec<u8> {
 pub(crate) struct Tracks(Mutex<Vec<TrackRecord>>);
 
 impl Tracks {
-    /// Returns the tid of a track, and its line if the track is new. Returns `None` if there are
-    /// too many tracks.
+    /// Returns the tid under which a track is shown. If the track is new, assigns the next tid and
+    /// also returns the metadata line that declares the track. Returns `None` if there are too many
+    /// tracks.
     pub(crate) fn number(&self, pid: u32, record: TrackRecord) -> Option<(u32, Option<Vec<u8>>)> {
         let mut tracks = wait::lock(&self.0)?;
         let at = tracks.iter().position(|one| *one == record);

@@ -21,8 +21,9 @@ pub(crate) struct Preallocation {
 }
 
 impl Preallocation {
-    /// Returns the state for a new file. If it `follows` another segment of its fragment, blocks
-    /// are reserved from the beginning.
+    /// Returns the state for a new segment file, for which no blocks are reserved yet. If `follows`
+    /// is true, the file follows another segment of its fragment, and blocks are reserved from the
+    /// beginning.
     pub(crate) fn new(file: RawFd, follows: bool) -> Preallocation {
         let end = match fd::is_on_ext4(file) {
             true if follows => 0,
@@ -35,9 +36,9 @@ impl Preallocation {
         }
     }
 
-    /// Prepares for a write from `from` to `to`, and reserves blocks up to `limit` at most. Returns
-    /// true if that took time. If it fails, the write reports the problem, and the next step tries
-    /// again.
+    /// Reserves disk blocks for a write from offset `from` to offset `to`, and some more up to
+    /// offset `limit`. Returns true if it asked the file system for blocks, which takes time. If
+    /// that fails, the write reports the problem, and the next call tries again.
     pub(crate) fn extend(&mut self, file: RawFd, from: u64, to: u64, limit: u64) -> bool {
         if to <= self.end {
             return false;
@@ -52,7 +53,7 @@ impl Preallocation {
         wanted
     }
 
-    /// Releases the blocks beyond the end of the file, `size`.
+    /// Releases the reserved disk blocks beyond the end of the file, which has `size` bytes.
     pub(crate) fn release(&mut self, file: RawFd, size: u64) {
         if std::mem::take(&mut self.reserved) {
             let _ = fd::set_end(file, size); // remaining blocks are freed with the file

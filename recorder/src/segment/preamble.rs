@@ -20,7 +20,8 @@ pub(crate) struct SegmentBegin {
 }
 
 impl SegmentBegin {
-    /// Returns the beginning of a segment without information about earlier lines.
+    /// Returns the beginning of a segment with the current anchor, and without information about
+    /// earlier lines.
     pub(crate) fn now() -> SegmentBegin {
         SegmentBegin {
             anchor: clock::anchor(),
@@ -30,9 +31,10 @@ impl SegmentBegin {
     }
 }
 
-/// Returns the first lines of segment `number`: header, anchor, current names, and what was lost
-/// with removed segments. The last line declares these segments removed, and only then are they
-/// deleted. Whenever a kill comes, a segment is therefore either counted or reported as lost.
+/// Builds the first lines of segment `number`: header, anchor, current names, and the events that
+/// were lost with removed segments. The last line declares these segments removed, and only then
+/// are they deleted. If a kill comes at any time, a segment is therefore either counted or reported
+/// as lost.
 pub(crate) fn preamble(
     header: &FragmentHeader,
     number: u32,

@@ -17,7 +17,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Returns the counts that a control file asks for, if it asks for any.
+    /// Returns the counts that a control file requests, or `None` if it requests no count.
     pub(crate) fn from_control(control: &Control) -> Option<Tally> {
         let events = control.events;
         let steps = control
@@ -27,7 +27,7 @@ impl Tally {
         (events.is_some() || steps.is_some()).then_some(Tally { events, steps })
     }
 
-    /// Counts the lines of a block.
+    /// Counts the events and steps among the lines of a written block.
     pub(crate) fn add(&mut self, lines: &[u8]) {
         if let Some(missing) = &mut self.events {
             *missing = missing.saturating_sub(bytecount::count(lines, b'\n') as u64);
@@ -40,7 +40,8 @@ impl Tally {
         }
     }
 
-    /// Returns which of the numbers was reached, if any.
+    /// Returns the limit that was reached (events or steps), or `None` if some are still missing
+    /// from each.
     pub(crate) fn reached_limit(&self) -> Option<SwitchCause> {
         match (self.events, &self.steps) {
             (Some(0), _) => Some(SwitchCause::Events),
@@ -50,8 +51,8 @@ impl Tally {
     }
 }
 
-/// Returns a finder for the name, and for the category if one is given, as they appear in lines.
-/// Returns `None` if there is not enough memory.
+/// Returns a searcher for the name of the steps to count, and for their category if one is given,
+/// in the form that lines have. Returns `None` if there is not enough memory.
 fn finder(steps: &Steps) -> Option<memmem::Finder<'static>> {
     let mut text = Vec::new();
     let category = steps.category.as_deref();
