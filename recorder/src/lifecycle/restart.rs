@@ -46,7 +46,7 @@ pub(crate) fn start_with(
         warnings: Vec::new(), // printed here, and not again in a child
         ..config.clone()
     });
-    let mut before = old.as_deref().map(end);
+    let mut before = old.as_deref().map(end_recording);
     if let (Some(before), Some(name)) = (&mut before, name) {
         cut_name(name).clone_into(&mut before.name.own);
     }
@@ -68,7 +68,7 @@ pub(crate) fn start_with(
 
 /// Ends a recording so that another can begin in this process. Returns its run, directory and
 /// process name, which the next recording takes into account.
-fn end(old: &Process) -> PreviousRecording {
+fn end_recording(old: &Process) -> PreviousRecording {
     old.finish();
     let is_over = || old.is_over.load(Ordering::Acquire);
     wait::until_true(clock::now_ns() + PATIENCE_NS, is_over);

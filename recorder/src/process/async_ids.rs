@@ -43,7 +43,8 @@ impl Places {
         Some((at, &mut place.1))
     }
 
-    /// Returns a free place. Freeing it needs no memory.
+    /// Returns the index of a free place for a span, or the cause if there is none. Freeing the
+    /// place later needs no memory.
     fn allocate(&mut self) -> Result<usize, Cause> {
         if let Some(at) = self.free.pop() {
             return Ok(at);
@@ -63,7 +64,7 @@ impl Places {
 }
 
 impl AsyncIds {
-    /// Adds a span and returns its new id.
+    /// Stores an open async span and returns a new id, by which the host ends it later.
     ///
     /// # Errors
     ///
@@ -89,7 +90,7 @@ impl AsyncIds {
         Some(span)
     }
 
-    /// Calls `act` with an open span.
+    /// Calls `act` with the open span of this id. Does nothing if there is no such span.
     pub(crate) fn with(&self, id: u64, act: impl FnOnce(&mut OpenAsync)) {
         if let Some(mut places) = wait::lock(&self.0)
             && let Some((_, Some(span))) = places.find(id)

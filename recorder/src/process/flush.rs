@@ -49,8 +49,8 @@ pub(crate) enum Outcome {
     Failed(Cause),
 }
 
-/// Flushes everything that a slot has published, waiting for the file without limit. For the helper
-/// only.
+/// Writes the published lines of a ring slot to the fragment, waiting without limit for its lock.
+/// For the helper only.
 pub(crate) fn flush(slot: &Slot, process: &Process) -> Outcome {
     if slot.is_empty() {
         return Outcome::Done;
@@ -64,7 +64,8 @@ pub(crate) fn flush(slot: &Slot, process: &Process) -> Outcome {
     }
 }
 
-/// Flushes the lines that a slot has published, unless another thread is writing.
+/// Writes the published lines of a ring slot to the fragment, or returns [`Outcome::Busy`] if
+/// another thread is writing. `extent` says how much to write.
 pub(crate) fn try_flush(slot: &Slot, process: &Process, extent: Extent) -> Outcome {
     let Some(_turn) = slot.try_turn() else {
         return Outcome::Busy;
@@ -78,9 +79,10 @@ pub(crate) fn try_flush(slot: &Slot, process: &Process, extent: Extent) -> Outco
     }
 }
 
-/// Flushes the lines that a slot has published, unless another thread is writing. If the file
-/// system hangs, the helper hangs before other threads do. In a process without a helper, a thread
-/// that only does this may hang, and the caller waits for it until `end_ns`.
+/// Writes the published lines of a slot to the fragment, for a recording thread whose ring is full.
+/// Returns [`Outcome::Busy`] if another thread is writing. If the file system hangs, the helper
+/// hangs before other threads do. In a process without a helper, a short-lived thread does the
+/// write, and the caller waits for it until `end_ns`.
 pub(crate) fn flush_within(slot: &'static Slot, process: &Process, end_ns: u64) -> Outcome {
     if !process.has_helper() {
         process.count_full_ring();
@@ -96,7 +98,7 @@ pub(crate) fn flush_within(slot: &'static Slot, process: &Process, end_ns: u64) 
     outcome.unwrap_or(Outcome::Busy)
 }
 
-/// Flushes the lines that a slot has published, waiting until `end_ns` for a thread that is
+/// Writes the published lines of a slot to the fragment. Waits until `end_ns` if another thread is
 /// writing.
 pub(crate) fn flush_until(slot: &Slot, process: &Process, end_ns: u64) -> Outcome {
     let flush = || Some(try_flush(slot, process, Extent::All)).filter(|end| *end != Outcome::Busy);
@@ -152,29 +154,31 @@ fn flush_to(
     Outcome::Done
 }
 
-/// Returns how many bytes may be written until the file ends at a step.
+/// Returns how many bytes may be appended to a file of `size` bytes until it ends at a multiple of
+/// [`STEP_BYTES`].
 fn rest_of_step(size: u64) -> usize {
     let rest = STEP_BYTES - usize::try_from(size % STEP_BYTES as u64).unwrap_or(0);
     let more = if rest < SMALL_REST { STEP_BYTES } else { 0 };
     rest + more
 }
 
-/// Returns the number of empty lines that give a block the same offset in a cache line in the file
-/// as in memory. Without them it would start at `at`.
+/// Returns the number of empty lines to write before a block, so that it has the same offset in a
+/// cache line in the file as in memory. Without them it would start at file offset `at`.
 fn lead(block: &[u8], at: u64) -> usize {
     let from = block.as_ptr().addr() % CACHE_LINE_BYTES;
     let to = usize::try_from(at % CACHE_LINE_BYTES as u64).unwrap_or(0);
     (from + CACHE_LINE_BYTES - to) % CACHE_LINE_BYTES
 }
 
-/// Returns the padding that fills up the step after `written` bytes, if there are more lines to
-/// come.
+/// Returns empty lines that fill up the last bytes of a step after `written` of its `rest` bytes.
+/// Returns none unless `more` is true, which means that further lines follow.
 fn padding(rest: usize, written: usize, more: bool) -> &'static [u8] {
     let missing = PADDING.get(..rest.saturating_sub(written));
     missing.filter(|_| more).unwrap_or_default()
 }
 
-/// Returns the length of the next block: whole lines of at most `bound` bytes, or one longer line.
+/// Returns the length in bytes of the next block of `lines`: whole lines of at most `bound` bytes,
+/// or one longer line.
 fn block_len(lines: &[u8], bound: usize) -> usize {
     let Some(front) = lines.get(..bound) else {
         return lines.len();
@@ -184,8 +188,9 @@ fn block_len(lines: &[u8], bound: usize) -> usize {
     end.map_or(lines.len(), |newline| newline + 1)
 }
 
-/// Drops the oldest quarter of a slot whose lines cannot be written, so that the newest ones stay.
-/// Returns the number of lost events.
+/// Drops the oldest quarter of a slot's lines, which cannot be written for `cause`, so that the
+/// newest ones stay. Returns the number of lost events, or `None` if another thread is using the
+/// slot.
 pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
     let _turn = slot.try_turn()?;
     let (from, head) = (slot.flushed().load(Ordering::Relaxed), slot.head());
@@ -206,7 +211,8 @@ pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
     Some(count_unreported_events(&lines[..end]))
 }
 
-/// Publishes lines in a slot that the caller owns and that has room for them.
+/// Publishes lines at position `head` of a slot that the caller owns and that has room for them.
+/// `depth` is the number of open spans to publish with them.
 pub(crate) fn append(slot: &Slot, head: u64, lines: &[u8], depth: u64) {
     // SAFETY: positions from `head` on belong to the owner, and there is room.
     let room = unsafe { std::slice::from_raw_parts_mut(slot.address(head), lines.len()) };
@@ -216,7 +222,9 @@ pub(crate) fn append(slot: &Slot, head: u64, lines: &[u8], depth: u64) {
 }
 
 impl Process {
-    /// Makes room in a slot that the caller owns. Drops its oldest lines if they cannot be written.
+    /// Makes room for `bytes` bytes in a slot that the caller owns, by writing its lines to the
+    /// fragment. Drops its oldest lines if they cannot be written. Returns false if there is no
+    /// room within a second, or if the slot is too small.
     pub(crate) fn make_room(&self, slot: &'static Slot, bytes: u64) -> bool {
         let has_room =
             || slot.head() + bytes <= slot.flushed().load(Ordering::Acquire) + slot.bytes;
@@ -237,8 +245,8 @@ impl Process {
         true
     }
 
-    /// Writes a line straight to the fragment, or counts it as lost. If the file system hangs, that
-    /// happens when it responds.
+    /// Writes a line straight to the fragment instead of to a slot, or counts it as lost. If the
+    /// file system hangs, the line is written or counted when it responds.
     pub(crate) fn write_through(&self, line: &[u8]) {
         let end_ns = clock::now_ns() + PATIENCE_NS;
         let mut copy = Vec::new();
@@ -267,7 +275,8 @@ impl Process {
         }
     }
 
-    /// Counts the line of a write that does not return. For the end of the process.
+    /// Counts the line as lost that [`Process::write_through`] is still writing, because that write
+    /// does not return. For the end of the process.
     pub(crate) fn count_unfinished_line(&self) {
         if self.fragment.end_line() {
             self.lost.count(Cause::Busy);

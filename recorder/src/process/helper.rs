@@ -64,7 +64,8 @@ fn run(process: &Process) {
     }
 }
 
-/// Sleeps until there is something to do.
+/// Sleeps until the helper has something to do. Returns the measured speeds, which are new if a
+/// thread ended the sleep.
 fn pause(process: &Process, rates: Rates, crowded: bool) -> Rates {
     let least_ns = if crowded { LONG_NS } else { 0 };
     let pause_ns = rates
@@ -89,7 +90,8 @@ fn pause(process: &Process, rates: Rates, crowded: bool) -> Rates {
     rates
 }
 
-/// Flushes every slot except those whose threads flush themselves.
+/// Flushes every slot except those for which `flushes_itself` returns true, because their threads
+/// flush them.
 fn flush_all(process: &Process, flushes_itself: impl Fn(usize) -> bool) {
     for (index, slot) in process.ring.slots().enumerate() {
         if !flushes_itself(index) && !slot.is_empty() {
@@ -99,7 +101,8 @@ fn flush_all(process: &Process, flushes_itself: impl Fn(usize) -> bool) {
     }
 }
 
-/// Sleeps. Returns true if a thread ended a long sleep.
+/// Puts the helper to sleep for `pause_ns`. Returns true if it was a long sleep and a thread with a
+/// full ring ended it.
 fn sleep(process: &Process, pause_ns: u64) -> bool {
     let long = pause_ns >= LONG_NS;
     process.helper_sleeps.store(long, Ordering::Relaxed);

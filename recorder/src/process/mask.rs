@@ -23,8 +23,8 @@ static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
 /// Time when each level was last switched off.
 static LEVELS_STOPPED_NS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
-/// Returns true if events of this level are recorded. Also returns true before the environment was
-/// read.
+/// Returns true if events of this level are recorded. Also returns true until the environment has
+/// been read.
 #[inline(always)]
 pub(crate) fn wants(level: Level) -> bool {
     MASK.load(Ordering::Relaxed) & level.bit() != 0
@@ -36,28 +36,28 @@ pub(crate) fn stopped_since(start_ns: u64) -> bool {
     STOPPED_NS.load(Ordering::Relaxed) > start_ns
 }
 
-/// Returns true if events of this level are recorded, or were recorded at `start_ns`, when
-/// something began.
+/// Returns true if events of this level are recorded now, or were recorded at `start_ns`, when the
+/// span to record began.
 pub(crate) fn wants_since(level: Level, start_ns: u64) -> bool {
     let at = level.bit().trailing_zeros() as usize;
     let stopped = LEVELS_STOPPED_NS.get(at);
     wants(level) || stopped.is_some_and(|stopped| stopped.load(Ordering::Relaxed) > start_ns)
 }
 
-/// Returns the tag that distinguishes the switches of one recording from those of another. It is
-/// neither the tag in [`UNKNOWN`] and [`OFF`] nor that in [`ENDED`].
+/// Returns the upper bits of the mask, which distinguish a recording from the one before it. They
+/// are neither those in [`UNKNOWN`] and [`OFF`] nor those in [`ENDED`].
 fn tag(epoch: u32) -> u32 {
     (epoch % 0xff_fffe + 1) << 8
 }
 
-/// Sets the levels of a recording that begins.
+/// Turns on the levels of a recording that begins.
 pub(crate) fn open(epoch: u32, levels: Levels) {
     MASK.store(tag(epoch) | levels.0, Ordering::SeqCst);
 }
 
-/// Sets the levels of a recording, unless it has ended. Returns a time: the levels that are
-/// switched on were not on before it, and no event of the levels that are switched off begins after
-/// it.
+/// Switches a recording to other levels, unless it has ended. Returns the time in ns of the switch:
+/// levels that are switched on were not on before it, and no event of a level that is switched off
+/// begins after it.
 pub(crate) fn set_levels(epoch: u32, levels: Levels) -> u64 {
     let before_ns = clock::now_ns();
     let Some(old) = replace(epoch, tag(epoch) | levels.0) else {
@@ -79,24 +79,25 @@ pub(crate) fn set_levels(epoch: u32, levels: Levels) -> u64 {
     at_ns
 }
 
-/// Replaces the mask of a recording, if it has not ended.
+/// Replaces the mask of the recording `epoch`, and returns the previous one. Returns `None` if that
+/// recording has ended.
 fn replace(epoch: u32, mask: u32) -> Option<u32> {
     let replaced = |old: u32| (old & !LEVELS == tag(epoch)).then_some(mask);
     MASK.fetch_update(Ordering::SeqCst, Ordering::Relaxed, replaced)
         .ok()
 }
 
-/// Ends the events of a recording.
+/// Switches off all levels of the recording `epoch`, because it has ended.
 pub(crate) fn close(epoch: u32) {
     replace(epoch, ENDED);
 }
 
-/// Records that nothing requests recording, or that it is impossible.
+/// Switches recording off because nothing requests it, or because it is impossible.
 pub(crate) fn turn_off() {
     MASK.store(OFF, Ordering::Relaxed);
 }
 
-/// Returns true if every level is off.
+/// Returns true if no level is on, so that no event is recorded.
 pub(crate) fn is_off() -> bool {
     MASK.load(Ordering::Relaxed) & LEVELS == 0
 }
@@ -110,7 +111,7 @@ pub(crate) unsafe extern "C" fn reset_in_child() {
     }
 }
 
-/// Returns the levels that are on, or `None` before the environment was read.
+/// Returns the levels that are on, or `None` if the environment has not been read yet.
 pub(crate) fn levels_if_known() -> Option<Levels> {
     match MASK.load(Ordering::Relaxed) {
         UNKNOWN => None,
@@ -118,7 +119,7 @@ pub(crate) fn levels_if_known() -> Option<Levels> {
     }
 }
 
-/// Returns the bits of the levels that are on; all of them before the environment was read.
+/// Returns the levels that are on, as bits. Until the environment has been read, all bits are set.
 pub(crate) fn levels() -> u32 {
     MASK.load(Ordering::Relaxed) & LEVELS
 }

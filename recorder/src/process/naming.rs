@@ -23,7 +23,7 @@ const MAX_METADATA_BYTES: usize = 16 << 10;
 const NAME_BYTES: usize = 8 << 10;
 
 impl Process {
-    /// Names the process. A later name replaces it.
+    /// Names the process and records the name in the trace. A later name replaces it.
     pub(crate) fn set_name(&self, name: &str) {
         let name = cut_name(name);
         let Ok(stored) = check_room(NAME_BYTES).and_then(|()| try_to_owned(name)) else {
@@ -35,7 +35,8 @@ impl Process {
         self.append_own(&process_name_line(self.pid, name));
     }
 
-    /// Returns the names of the process.
+    /// Returns the name that the program gave the process, and the name of the process that forked
+    /// it.
     pub(crate) fn name(&self) -> ProcessName {
         ProcessName {
             own: wait::lock(&self.names.process).map_or_else(String::new, |name| name.clone()),
@@ -43,8 +44,9 @@ impl Process {
         }
     }
 
-    /// Returns the names of a child that was forked from this process. The child waits for no lock:
-    /// if another thread of the parent was changing the name, the lock stays taken.
+    /// Returns the names that a child forked from this process starts with. Runs in the child,
+    /// which waits for no lock: if another thread of the parent was changing the name, the lock
+    /// stays taken.
     pub(crate) fn name_of_fork(&self) -> ProcessName {
         let own = wait::try_lock(&self.names.process)
             .and_then(|name| try_visible(&name).map(Cow::into_owned))
@@ -56,7 +58,8 @@ impl Process {
         }
     }
 
-    /// Names a lane. A later name replaces it.
+    /// Names a lane (a virtual thread, on which async spans are shown), and records the name in the
+    /// trace. A later name replaces it.
     pub(crate) fn name_lane(&self, lane: u32, name: &LaneName) {
         if check_room(NAME_BYTES).is_err() {
             return count_out_of_memory();
@@ -65,7 +68,8 @@ impl Process {
         self.append_own(&lane_name_line(self.pid, lane, name));
     }
 
-    /// Records the settings of the engine. Later ones replace them.
+    /// Records the settings of the inference engine that the program reports. Later settings
+    /// replace them.
     pub(crate) fn set_engine_settings(&self, settings: &Args) {
         let Some(line) = self.metadata_line(ENGINE_SETTINGS, None, settings) else {
             return;
@@ -79,7 +83,8 @@ impl Process {
         self.append_own(&line);
     }
 
-    /// Writes a metadata record of the program. A record that is too long for a block is left out.
+    /// Records a metadata event that the program requests, for the thread `tid` or for the process.
+    /// Leaves out a record that is too long for a block.
     pub(crate) fn record_metadata(&self, name: &str, tid: Option<u64>, args: &Args) {
         let line = self.metadata_line(name, tid, args);
         line.iter().for_each(|line| self.append_own(line));
@@ -92,7 +97,8 @@ impl Process {
         record_line(front, name, "", args)
     }
 
-    /// Writes an instant about the process, in the category of the recorder's own records.
+    /// Records an instant that belongs to the process as a whole, at the current time and in the
+    /// category of the recorder's own records.
     pub(crate) fn record_instant(&self, name: &str, args: &Args) {
         let (pid, now) = (self.pid, now_ns());
         let (us, ns) = (now / 1000, now % 1000);
@@ -102,8 +108,8 @@ impl Process {
     }
 }
 
-/// Returns the line of a record. Returns `None` if the record is too long, or if there is not
-/// enough memory, which is counted.
+/// Builds the line of a record. `front` is its beginning, up to the timestamp. Returns `None` if
+/// the record is too long, or if there is not enough memory, which is counted.
 fn record_line(front: Arguments<'_>, name: &str, category: &str, args: &Args) -> Option<Vec<u8>> {
     if check_room(NAME_BYTES + 2 * (name.len() + args.text().len())).is_err() {
         count_out_of_memory();

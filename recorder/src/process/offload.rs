@@ -70,7 +70,8 @@ impl Process {
         run(end_ns, move || work(&process))
     }
 
-    /// Runs `work` like [`Process::offload`], or on the calling thread if there may be no other.
+    /// Runs `work` on a thread of ours like [`Process::offload`], or on the calling thread if there
+    /// may be no other. Returns `None` if it takes longer than until `end_ns`.
     pub(crate) fn offload_or_run<R: Send + 'static>(
         &self,
         end_ns: u64,
@@ -81,21 +82,23 @@ impl Process {
     }
 }
 
-/// Records that the calling thread ends through `pthread_exit` or an equivalent.
+/// Records that the process's first thread has ended, if that is the calling thread. Called when a
+/// thread ends through `pthread_exit` or an equivalent.
 pub(crate) fn record_first_thread_end() {
     if thread::tid() == std::process::id() {
         FIRST_HAS_ENDED.store(true, Ordering::Relaxed);
     }
 }
 
-/// Ends the calling thread of ours as the last one. The C library may run the exit handlers on it,
-/// and must not run them again on another one.
+/// Ends the calling thread of ours as the last thread of the process, with exit code `code`. The C
+/// library may run the exit handlers on it, and must not run them again on another thread.
 pub(crate) fn exit_as_last_thread(code: i32) {
     FIRST_HAS_ENDED.store(true, Ordering::Relaxed);
     thread::exit_as_last_thread(code);
 }
 
-/// Returns true if work of this process hangs.
+/// Returns true if a thread of ours still hangs in the file system after the host's thread stopped
+/// waiting for it.
 pub(crate) fn is_hanging() -> bool {
     ABANDONED_JOBS.load(Ordering::Relaxed) > 0
 }
@@ -105,7 +108,7 @@ pub(crate) fn has_one_thread() -> bool {
     threads::is_alone_except(ABANDONED_JOBS.load(Ordering::Relaxed))
 }
 
-/// Resets the state in the child of a fork, which has one thread.
+/// Resets this module's state in the child of a fork, which has only one thread.
 pub(crate) extern "C" fn reset_in_child() {
     ABANDONED_JOBS.store(0, Ordering::Relaxed);
     FIRST_HAS_ENDED.store(false, Ordering::Relaxed);
@@ -200,7 +203,8 @@ impl<R> Drop for JobEnd<R> {
 }
 
 impl<R> Job<R> {
-    /// Waits until the work is done. Returns false if it is not done by `end_ns`.
+    /// Waits until the work on the other thread is done. Returns false if it is not done by
+    /// `end_ns`.
     fn wait(&self, end_ns: u64) -> bool {
         while self.state.load(Ordering::Acquire) != DONE {
             let left_ns = end_ns.saturating_sub(clock::now_ns());
@@ -212,7 +216,7 @@ impl<R> Job<R> {
         true
     }
 
-    /// Stops waiting. Returns false if the work is already done.
+    /// Stops waiting for the work on the other thread. Returns false if the work is already done.
     fn abandon(&self) -> bool {
         ABANDONED_JOBS.fetch_add(1, Ordering::Relaxed);
         let orders = (Ordering::AcqRel, Ordering::Acquire);

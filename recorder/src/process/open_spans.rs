@@ -18,9 +18,9 @@ use sa_format::ring::{self as layout, SpanText};
 /// Arg that marks a span without an end.
 const UNFINISHED: &str = "unfinished";
 
-/// Writes the spans that are open on a slot's thread as unfinished, and empties its stack. The
-/// innermost spans come first, as many as the ring has room for. One store publishes their lines
-/// and removes them from the stack. The caller owns the slot.
+/// Writes the spans that are still open on a slot's thread as unfinished, and empties the slot's
+/// stack of open spans. Writes as many as the ring has room for, the innermost first. One store
+/// publishes their lines and removes them from the stack. The caller owns the slot.
 pub(crate) fn close_stack(process: &Process, slot: &'static Slot) {
     let mut depth = slot.entries_in_use();
     while depth > 0 {
@@ -46,8 +46,9 @@ pub(crate) fn close_stack(process: &Process, slot: &'static Slot) {
     }
 }
 
-/// Builds the lines of the innermost open spans of a thread below `depth`, until they fill a
-/// quarter of the ring. Also returns the depth of the outermost of these spans.
+/// Builds lines for a thread's innermost open spans, of those with a depth below `depth`, until
+/// they fill a quarter of the ring. Returns the depth of the outermost of these spans, and the
+/// lines.
 fn innermost(process: &Process, slot: &'static Slot, depth: usize) -> (usize, Vec<u8>) {
     let tid = slot.tid().load(Ordering::Relaxed);
     let most = usize::try_from(slot.bytes / 4).unwrap_or(0);
@@ -70,7 +71,8 @@ fn innermost(process: &Process, slot: &'static Slot, depth: usize) -> (usize, Ve
     (from, lines)
 }
 
-/// Writes everything that is open in a process that no longer records as unfinished.
+/// Writes all spans of a process that are still open, on threads and on lanes, as unfinished.
+/// Called when recording has ended.
 pub(crate) fn close_all(process: &Process) {
     for slot in process.ring.slots() {
         close_stack(process, slot);
@@ -99,7 +101,8 @@ struct OpenLane {
     shown_lane: u32,
 }
 
-/// Returns the spans that are open on lanes, in the order in which they began.
+/// Returns the async spans that are open on lanes (virtual threads), in the order in which they
+/// began.
 fn open_lanes(process: &Process) -> Vec<OpenLane> {
     let mut open: Vec<OpenLane> = Vec::new();
     let lanes = process.lanes.lock();
@@ -128,7 +131,8 @@ pub(crate) fn record_lane_name(process: &Process, lane: u32) {
     }
 }
 
-/// Builds the line of an open span whose entry stores its name at `name`.
+/// Builds the line of an open span, whose end is missing. Its texts are in `area`, or `entry`
+/// stores its name in the words `name`.
 fn line(
     process: &Process,
     entry: OpenEntry,

@@ -19,7 +19,8 @@ pub(crate) struct PeriodicRecords {
 }
 
 impl PeriodicRecords {
-    /// Returns the times for a process whose first anchor is from now.
+    /// Returns the times of the next records for a process that records its first anchor at
+    /// `now_ns`.
     pub(crate) fn new(now_ns: u64) -> PeriodicRecords {
         PeriodicRecords {
             next_anchor_ns: now_ns + ANCHOR_NS,
@@ -27,8 +28,9 @@ impl PeriodicRecords {
         }
     }
 
-    /// Writes the records that are due. While the file cannot be written, slot 0 must not fill up,
-    /// or it would drop its oldest records. Losses wait as sums in their slots.
+    /// Writes an anchor or loss records if they are due at `now_ns`. Does nothing while the file
+    /// cannot be written: otherwise slot 0 would fill up and drop its oldest records. Losses then
+    /// wait as sums in their slots.
     pub(crate) fn record_due(&mut self, process: &Process, now_ns: u64) {
         if now_ns < self.next_losses_ns.min(self.next_anchor_ns) || process.is_write_failing() {
             return;

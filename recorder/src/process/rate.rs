@@ -26,7 +26,7 @@ struct SlotRate {
 }
 
 impl Rates {
-    /// Measures every slot for the first time. All threads count as idle.
+    /// Makes the first measurement of every slot. All threads count as idle.
     pub(crate) fn new(ring: &Ring) -> Rates {
         let slots = ring.slots().map(|slot| SlotRate {
             head: slot.head(),
@@ -38,7 +38,7 @@ impl Rates {
         }
     }
 
-    /// Measures every slot again.
+    /// Measures how fast every slot's thread has recorded since the last measurement.
     pub(crate) fn measure(&mut self, ring: &Ring) {
         let now = clock::now_ns();
         let elapsed_ns = now.saturating_sub(self.at_ns); // a clock that the system refuses reads 0
@@ -57,20 +57,21 @@ impl Rates {
         self.at_ns = now;
     }
 
-    /// Returns the sleep after which a thread that continues at the same speed has filled only a
-    /// small part of its ring.
+    /// Returns the time in ns that the helper may sleep: until then, a thread that continues at its
+    /// measured speed fills only a small part of its ring.
     pub(crate) fn pause_ns(&self) -> u64 {
         let pauses = self.slots.iter().map(|rate| rate.pause_ns);
         pauses.min().unwrap_or(IDLE_NS)
     }
 
-    /// Returns true if the slot's thread records faster than a sleeping helper could follow.
+    /// Returns true if the thread of this slot (an index) records faster than a sleeping helper
+    /// could follow.
     pub(crate) fn is_fast(&self, slot: usize) -> bool {
         let rate = self.slots.get(slot);
         rate.is_some_and(|rate| rate.pause_ns < SHORTEST_NS)
     }
 
-    /// Returns the number of such threads.
+    /// Returns the number of threads that record faster than a sleeping helper could follow.
     pub(crate) fn fast_threads(&self) -> usize {
         let is_fast = |slot: &usize| self.is_fast(*slot);
         (0..self.slots.len()).filter(is_fast).count()

@@ -31,7 +31,7 @@ pub(crate) struct ProcessRef {
 }
 
 impl ProcessRef {
-    /// Returns the recorder for a thread state that is bound to it.
+    /// Returns the recorder with a static lifetime, for the state of a thread that is bound to it.
     ///
     /// # Safety
     ///
@@ -66,7 +66,8 @@ impl Deref for ProcessRef {
     }
 }
 
-/// Returns the recorder that was started last. In the child of a fork this may be the parent's.
+/// Returns the recorder that was started last, or `None` if none was. In the child of a fork this
+/// may be the parent's.
 pub(crate) fn last() -> Option<ProcessRef> {
     loop {
         let at = CURRENT.load(Ordering::SeqCst);
@@ -85,12 +86,14 @@ pub(crate) fn last() -> Option<ProcessRef> {
     }
 }
 
-/// Returns the recorder of this process if it has one, even one that has ended.
+/// Returns the recorder of this process, even one that has ended. Returns `None` if none was
+/// started here.
 pub(crate) fn existing() -> Option<ProcessRef> {
     last().filter(|process| process.is_own())
 }
 
-/// Makes a recorder the current one. Callers make sure that only one thread at a time calls this.
+/// Makes a recorder the current one, which [`last`] returns from now on. Callers make sure that
+/// only one thread at a time calls this.
 pub(crate) fn install(process: Box<Process>) {
     let process = Box::into_raw(process);
     let free = shells().find(|shell| shell.process.load(Ordering::SeqCst).is_null());
@@ -117,8 +120,8 @@ fn shells() -> impl Iterator<Item = &'static Shell> {
 }
 
 /// Frees the recorders of this process that have ended and have no users any more.
-/// `no_thread_inside` returns true if no thread is inside an event of a recording. Callers make
-/// sure that only one thread at a time calls this.
+/// `no_thread_inside` gets the epoch of a recording, and returns true if no thread is inside one of
+/// its events. Callers make sure that only one thread at a time calls this.
 pub(crate) fn reap(no_thread_inside: impl Fn(u32) -> bool) {
     let pid = std::process::id();
     let current = CURRENT.load(Ordering::SeqCst).cast_const();

@@ -52,8 +52,8 @@ pub(crate) enum Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// Returns the names of the process. A forked child whose first call begins a new recording is
-    /// still named after its parent.
+    /// Returns the names that the process has when the recorder starts. A forked child whose first
+    /// call begins a new recording is still named after its parent.
     fn process_name(&self) -> ProcessName {
         match self {
             Origin::Fork(parent) => parent.name_of_fork(),
@@ -65,7 +65,8 @@ impl Origin<'_> {
     }
 }
 
-/// Returns the recorder of this process, which is started if the environment requests it.
+/// Returns the recorder of this process. Starts it if there is none and the environment requests
+/// recording. Returns `None` if recording is off.
 pub(crate) fn current() -> Option<ProcessRef> {
     match reclaim::existing() {
         Some(process) => Some(process),
@@ -74,14 +75,15 @@ pub(crate) fn current() -> Option<ProcessRef> {
     }
 }
 
-/// Counts one event of a cause in the ring. Returns false if there is no recorder.
+/// Counts one lost event in the ring's counters. Returns false if there is no recorder.
 fn count_in_ring(cause: Cause) -> bool {
     let counted = reclaim::existing().map(|process| process.lost.count(cause));
     counted.is_some()
 }
 
-/// Starts the recorder, one thread at a time. A start that a fork interrupted is taken over. A
-/// start that takes long is not waited for.
+/// Starts the recorder of this process, or returns `None` if that is impossible. Only one thread at
+/// a time does this: others wait at most a second. If a fork interrupted the start, the child takes
+/// it over.
 #[cold]
 fn start() -> Option<ProcessRef> {
     let _alone = StartLock::acquire(PATIENCE_NS)?;
@@ -217,7 +219,8 @@ impl Process {
     }
 }
 
-/// Makes a recorder the current one, and starts its helper if it already needs one.
+/// Makes a new recorder the current one, so that events are recorded. Starts its helper if it
+/// already needs one, and prints `warnings` to stderr.
 fn activate(process: Box<Process>, warnings: &[String]) {
     process.fragment.lock().segment.register_for_fork();
     fork_fds::register(fork_fds::RING, process.ring.file);
@@ -278,7 +281,7 @@ pub(crate) fn absolute(mut config: Config) -> Config {
 }
 
 /// Returns the levels that are on, or the levels that the environment requests if nothing was
-/// recorded yet. Starts nothing.
+/// recorded yet. Does not start the recorder.
 pub(crate) fn requested_levels() -> Levels {
     mask::levels_if_known().unwrap_or_else(|| match reclaim::last() {
         Some(parent) => parent.in_force.levels(), // the child of a fork continues with the parent's levels
@@ -289,7 +292,8 @@ pub(crate) fn requested_levels() -> Levels {
     })
 }
 
-/// Returns the levels that are on, after reading the environment.
+/// Returns the bits of the levels that are on. Reads the environment and starts the recorder first,
+/// if no event has done so yet.
 pub(crate) fn levels() -> u32 {
     if mask::levels_if_known().is_none() {
         current();

@@ -14,10 +14,10 @@ static HOLDER: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct StartLock;
 
 impl StartLock {
-    /// Acquires the right, even if a fork interrupted the thread that had it. Returns `None` if
-    /// another thread keeps it for longer than `patience_ns`, because that thread may hang in a
-    /// file system. Also returns `None` if this very thread has it, because something is recorded
-    /// while the recorder starts, for example by an allocator hook.
+    /// Acquires the right to start the recorder, even if a fork interrupted the thread that had it.
+    /// Returns `None` if another thread keeps it for longer than `patience_ns`, because that thread
+    /// may hang in a file system. Also returns `None` if this very thread has it, because something
+    /// is recorded while the recorder starts, for example by an allocator hook.
     pub(crate) fn acquire(patience_ns: u64) -> Option<StartLock> {
         let me = u64::from(std::process::id()) << 32 | u64::from(sys::thread::tid());
         if HOLDER.load(Ordering::Acquire) == me {
@@ -73,7 +73,8 @@ pub(crate) fn pending_config() -> Option<Config> {
     unsafe { PENDING.load(Ordering::Acquire).as_ref() }.cloned()
 }
 
-/// Returns true if a recording is about to begin. Async-signal-safe.
+/// Returns true if this process, or its parent before the fork, is about to begin a new recording.
+/// Async-signal-safe.
 pub(crate) fn is_restart_pending() -> bool {
     !PENDING.load(Ordering::Acquire).is_null()
 }

@@ -42,7 +42,8 @@ pub(crate) struct InForce {
 }
 
 impl InForce {
-    /// Returns the state that the environment requests.
+    /// Returns the state in which a recording begins, with the levels that the environment
+    /// requests.
     pub(crate) fn new(levels: Levels) -> InForce {
         InForce {
             levels: AtomicU32::new(levels.0),
@@ -50,7 +51,8 @@ impl InForce {
         }
     }
 
-    /// Copies the state of the parent process.
+    /// Returns a copy of the parent process's levels and stop time, with which a forked child
+    /// continues.
     pub(crate) fn copy(&self) -> InForce {
         InForce {
             until_ns: AtomicU64::new(self.until_ns.load(Ordering::Relaxed)),
@@ -58,7 +60,7 @@ impl InForce {
         }
     }
 
-    /// Returns the levels in force.
+    /// Returns the levels that this process records now, unless recording has ended.
     pub(crate) fn levels(&self) -> Levels {
         Levels(self.levels.load(Ordering::Relaxed))
     }
@@ -100,8 +102,8 @@ pub(crate) struct Switches {
 }
 
 impl Switches {
-    /// Returns the switches of a recorder that has not begun. It follows the control files of these
-    /// runs.
+    /// Returns the switches of a recorder that has not begun. They follow the control file in
+    /// `directory`, if it is for one of `runs` (run ids).
     pub(crate) fn new(directory: &Path, runs: Vec<String>) -> Switches {
         Switches {
             schedule: Mutex::new(Schedule::new(directory, runs)),
@@ -110,8 +112,8 @@ impl Switches {
         }
     }
 
-    /// Begins with the levels in force, or with the levels that a control file of this run
-    /// requests.
+    /// Switches recording on when the recorder begins: with the levels in force, or with those that
+    /// a control file of this run requests.
     pub(crate) fn begin(&self, process: &Process) {
         if let Some(mut schedule) = wait::try_lock(&self.schedule) {
             schedule.begin(process);
@@ -119,13 +121,14 @@ impl Switches {
         }
     }
 
-    /// Returns true if something has been due for `by_ns`.
+    /// Returns true if a switch or a check of the control file has been due for at least `by_ns`.
     pub(crate) fn is_late(&self, by_ns: u64) -> bool {
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         clock::now_ns() >= next_ns.saturating_add(by_ns)
     }
 
-    /// Applies what is due, unless another thread is doing so.
+    /// Checks the control file and applies a planned switch, if either is due. Leaves that to
+    /// another thread that is already doing so.
     pub(crate) fn apply_due(&self, process: &Process) {
         if !self.is_late(0) {
             return;
@@ -141,7 +144,7 @@ impl Switches {
         self.need_a_thread.load(Ordering::Relaxed)
     }
 
-    /// Returns the time until something is due.
+    /// Returns the time in ns until a switch or a check of the control file is due.
     pub(crate) fn pause_ns(&self) -> u64 {
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         next_ns.saturating_sub(clock::now_ns())
@@ -192,7 +195,8 @@ impl Schedule {
         }
     }
 
-    /// Checks the control file and applies a switch if either is due. Returns true if it switched.
+    /// Checks the control file and applies a planned switch, if either is due. Returns true if it
+    /// switched.
     fn apply_due(&mut self, process: &Process) -> bool {
         let now_ns = clock::now_ns();
         if now_ns >= self.next_check_ns {
@@ -211,7 +215,7 @@ impl Schedule {
         })
     }
 
-    /// Returns the time when something is due next.
+    /// Returns the time in ns when the next switch or check of the control file is due.
     fn next_ns(&self) -> u64 {
         let due = self.due.first().map_or(u64::MAX, |due| due.at_ns);
         due.min(self.next_check_ns)
@@ -231,7 +235,9 @@ impl Schedule {
         self.due.iter().any(|due| due.control != self.control)
     }
 
-    /// Replaces the plan from the control file's instant on.
+    /// Plans the switches that a new control file requests. They replace all planned switches from
+    /// its start time on. `configured` are the levels if the file names none, and `now` converts
+    /// its times to the monotonic clock.
     fn plan(&mut self, control: &Control, configured: Levels, now: Anchor) {
         let at_ns = monotonic_ns(control.from_realtime_ns, now);
         let until_ns = control
@@ -253,8 +259,9 @@ impl Schedule {
         }
     }
 
-    /// Stops this process, or all processes of the run, unless another control file is about to
-    /// take over.
+    /// Stops recording if the number of events or steps that the control file requested is reached.
+    /// Events stop only this process, steps all processes of the run. Does nothing if another
+    /// control file is about to take over.
     fn stop_if_counted(&mut self, process: &Process) {
         let Some(cause) = process.fragment.reached_limit() else {
             return;
@@ -295,7 +302,8 @@ impl Schedule {
     }
 }
 
-/// Records a switch, with the time from which it is in force.
+/// Records a switch of the levels as an instant in the trace, at the time `at_ns` from which it is
+/// in force.
 fn record_switch(process: &Process, at_ns: u64, due: &Due) {
     let args = Switch {
         levels: due.levels.list(),
@@ -313,7 +321,8 @@ fn record_switch(process: &Process, at_ns: u64, due: &Due) {
     process.append_own(&line.into_line());
 }
 
-/// Converts wall time to the monotonic clock. Times before that clock began become 1.
+/// Converts a wall-clock time to the monotonic clock, with the anchor `now`. Times before that
+/// clock began become 1.
 fn monotonic_ns(realtime_ns: u64, now: Anchor) -> u64 {
     let at_ns =
         i128::from(realtime_ns) - i128::from(now.realtime_ns) + i128::from(now.monotonic_ns);

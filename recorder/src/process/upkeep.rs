@@ -28,7 +28,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub(crate) const HELPER_LATE_NS: u64 = 20_000_000;
 
 impl Process {
-    /// Does the upkeep if it is due at the time of this event.
+    /// Does a recording thread's upkeep (see [`Process::do_upkeep`]) if it is due at `at_ns`, the
+    /// time of the current event.
     #[inline(always)]
     pub(crate) fn upkeep_if_due(&self, at_ns: u64) {
         if at_ns >= self.upkeep.next_ns.load(Ordering::Relaxed) {
@@ -36,7 +37,9 @@ impl Process {
         }
     }
 
-    /// Does the upkeep, inside an event of the calling thread or outside any event.
+    /// Applies due switches of the control file, starts the helper if that is allowed, or does the
+    /// helper's work if there can be none. Runs inside an event of the calling thread or outside
+    /// any event.
     #[cold]
     #[inline(never)]
     pub(crate) fn do_upkeep(&self) {
@@ -60,7 +63,8 @@ impl Process {
         }
     }
 
-    /// Checks the control file. That may hang, as a write may. Then no thread tries again.
+    /// Checks the control file and applies due switches, in at most a second. The check may hang in
+    /// the file system, as a write may. Then no thread tries again.
     fn apply_switches_within(&self, now_ns: u64) {
         if offload::is_hanging() || !self.switches.is_late(0) {
             return;
@@ -69,14 +73,15 @@ impl Process {
         self.offload_or_run(now_ns + wait::PATIENCE_NS, apply);
     }
 
-    /// Counts that the calling thread's ring is full in a process without a helper.
+    /// Counts that the calling thread's ring is full in a process without a helper. The helper is
+    /// started once that has happened often.
     pub(crate) fn count_full_ring(&self) {
         if self.upkeep.full.fetch_add(1, Ordering::Relaxed) == MANY_FULL_RINGS {
             self.start_helper(clock::now_ns());
         }
     }
 
-    /// Starts the helper if that is allowed.
+    /// Starts the helper if it is allowed at `now_ns`. Returns false if it is not.
     fn start_helper(&self, now_ns: u64) -> bool {
         if self.config.threads == Threads::Never || !self.may_have_helper(now_ns) {
             return false;
@@ -96,7 +101,8 @@ impl Process {
             || !offload::has_one_thread()
     }
 
-    /// Does the work of a helper, as far as that requires no waiting.
+    /// Flushes all slots and writes periodic records, as a helper would, as far as that requires no
+    /// waiting.
     fn do_helper_work(&self, now_ns: u64) {
         for slot in self.ring.slots() {
             flush::try_flush(slot, self, Extent::All);

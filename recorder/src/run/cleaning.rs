@@ -39,7 +39,8 @@ pub(crate) fn clean(config: &Config, own: &FragmentHeader, directory: &Dir) -> O
     previous::forget_old_runs(config, &own.host, directory)
 }
 
-/// Groups the fragments among the names, each with the numbers of its segments.
+/// Groups the segment files among the names by their stem, which identifies a fragment. Returns the
+/// sorted segment numbers of each fragment.
 fn by_stem(names: &[OsString]) -> BTreeMap<&str, Vec<u32>> {
     let mut all: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     let names = names.iter().filter_map(|name| name.to_str());
@@ -50,8 +51,9 @@ fn by_stem(names: &[OsString]) -> BTreeMap<&str, Vec<u32>> {
     all
 }
 
-/// Returns the header, if any, of a fragment that may be moved. Returns `None` if the fragment
-/// belongs to this run, another host or another user, or still has an owner.
+/// Checks if a fragment may be moved, and returns its header, which is `Some(None)` if it has none.
+/// Returns `None` if the fragment belongs to this run, another host or another user, or if a live
+/// process is still writing it. `own` is the header of the calling process.
 fn abandoned(
     fragments: &Dir,
     (stem, segments): (&str, &[u32]),
@@ -88,14 +90,16 @@ fn abandoned(
     (found.is_some() || nameless.iter().all(is_left)).then_some(found)
 }
 
-/// Returns the folder of a fragment's run. A name that is unsuitable for a folder is not used.
+/// Returns the name of the folder in `previous/` for the fragment with this header: the run id, or
+/// `unknown` if the id is missing or unsuitable as a name.
 fn run_folder(header: Option<&FragmentHeader>) -> &str {
     let run = header.map(|header| header.run.as_str());
     let named = run.filter(|run| is_folder_name(run) && !run.is_empty());
     named.unwrap_or(UNKNOWN_RUN)
 }
 
-/// Removes a ring whose fragment is gone.
+/// Removes the ring file `name` if its fragment is gone and it is not a new one. `names` are all
+/// files of the fragments folder.
 fn remove_orphan(fragments: &Dir, name: &OsStr, names: &[OsString]) {
     let text = name.to_string_lossy();
     let stem = text.strip_suffix(RING_SUFFIX).unwrap_or(&text);

@@ -49,7 +49,7 @@ impl Levels {
     /// The levels recorded by default: `e2e,kernel`.
     pub const DEFAULT: Levels = Levels(3);
 
-    /// Returns the levels that a list requests. `verbose` means all of them.
+    /// Returns the set of levels that a list names. `verbose` includes all of them.
     pub fn from_list(list: &[Level]) -> Levels {
         let bits = list.iter().map(|level| match level {
             Level::Verbose => Levels::ALL.0,
@@ -58,7 +58,7 @@ impl Levels {
         Levels(bits.fold(0, |all, bits| all | bits))
     }
 
-    /// Returns the levels as a list.
+    /// Returns the levels of this set as a list.
     pub fn list(self) -> Vec<Level> {
         let all = [Level::E2e, Level::Kernel, Level::Verbose].into_iter();
         all.filter(|level| self.0 & level.bit() != 0).collect()
@@ -130,7 +130,7 @@ pub struct RunPaths {
 }
 
 impl RunPaths {
-    /// Returns the paths of a run in `directory`.
+    /// Returns the paths of a run whose run directory is `directory`.
     pub fn in_directory(directory: PathBuf) -> RunPaths {
         RunPaths {
             fragments: directory.join(sa_format::FRAGMENTS_DIR),
@@ -139,8 +139,8 @@ impl RunPaths {
         }
     }
 
-    /// Returns the paths for the older variable: a directory, or a `.json` path with its fragments
-    /// next to it.
+    /// Returns the paths of a run for the value of the older variable `SA_PROFILE_OUTPUT`. It is a
+    /// directory, or a `.json` path with the fragments in a folder next to it.
     pub fn from_output(output: PathBuf) -> RunPaths {
         let extension = output.extension();
         if extension.is_none_or(|extension| extension != "json") {
@@ -158,7 +158,8 @@ impl RunPaths {
 }
 
 impl Config {
-    /// Reads the configuration. Returns `None` if no variable turns recording on.
+    /// Builds the configuration from the variables that `lookup` returns. Returns `None` if no
+    /// variable turns recording on.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Option<Config> {
         let mut variables = Variables {
             lookup: &lookup,
@@ -205,7 +206,7 @@ struct Variables<'a> {
 }
 
 impl Variables<'_> {
-    /// Returns the value of a variable. An empty one counts as not set.
+    /// Returns the value of a variable, or `None` if it is not set or empty.
     fn set(&self, name: &str) -> Option<OsString> {
         (self.lookup)(name).filter(|value| !value.is_empty())
     }
@@ -215,7 +216,8 @@ impl Variables<'_> {
         Some(value.to_string_lossy().trim().to_owned())
     }
 
-    /// Parses a variable if it is set, and warns if its value is not as expected.
+    /// Parses the value of a variable if it is set. Adds a warning and returns `None` if `parse`
+    /// rejects the value; `expected` describes the valid ones.
     fn parse<T>(
         &mut self,
         name: &str,
@@ -226,7 +228,9 @@ impl Variables<'_> {
         parse(&text).or_else(|| self.warn(name, expected, &text))
     }
 
-    /// Returns the choice that a variable's value names, ignoring case.
+    /// Parses a variable that selects one of several words, ignoring case, and returns what the
+    /// word stands for. Returns `None` for other words, after adding a warning, and if the variable
+    /// is not set.
     fn choice<T: Copy>(&mut self, name: &str, expected: &str, words: &[(&str, T)]) -> Option<T> {
         self.parse(name, expected, |text| {
             let mut words = words.iter();

@@ -24,7 +24,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches the file in a run directory for control files of these runs.
+    /// Returns a watch on the control file in a run directory. Only control files for one of `runs`
+    /// (run ids) count.
     pub(crate) fn new(directory: &Path, runs: Vec<String>) -> Watch {
         Watch {
             path: directory.join(CONTROL_FILE),
@@ -34,7 +35,8 @@ impl Watch {
         }
     }
 
-    /// Returns the control file if it is a new one. Costs one system call if nothing changed.
+    /// Checks the control file, and returns its contents if it is a new one for this run. Returns
+    /// `None` otherwise. Costs one system call if nothing changed.
     pub(crate) fn poll(&mut self) -> Option<Control> {
         let status =
             usable_status(&self.path).filter(|status| self.last_status != Some(*status))?;
@@ -48,7 +50,8 @@ impl Watch {
         })
     }
 
-    /// Stores a control file for every process of the run.
+    /// Replaces the control file with `control`, which every process of the run then follows. This
+    /// process does not receive it again from [`Watch::poll`].
     ///
     /// # Errors
     ///
@@ -61,8 +64,8 @@ impl Watch {
     }
 }
 
-/// Returns the status of a plain, short file of this user with a single link, or `None` for
-/// anything else.
+/// Returns the status of the control file at `path`, or `None` if the file must not be read: it
+/// must be a plain, short file of this user with a single link.
 fn usable_status(path: &Path) -> Option<Status> {
     let status = fd::path_status(path).ok()?;
     let is_usable = status.is_regular()
@@ -76,7 +79,8 @@ fn read(path: &Path, status: Status) -> Option<Vec<u8>> {
     fd::read_start(path, status.id, MAX_CONTROL_BYTES + 1).ok()
 }
 
-/// Removes the control file if it belongs to a run other than `run`.
+/// Removes the control file from a directory if it belongs to a run other than `run`, so that no
+/// process follows it.
 pub(crate) fn forget_others(run: &str, directory: &Dir) {
     let path = directory.path().join(CONTROL_FILE);
     let text = usable_status(&path).and_then(|status| read(&path, status));

@@ -18,7 +18,8 @@ use serde::de::DeserializeOwned;
 const MAX_BYTES: usize = 64 << 10;
 
 impl RunPaths {
-    /// Opens the folder of the fragments. Refuses a symlink in its place, or another user's folder.
+    /// Opens the folder that contains the fragments of the run. Refuses a symlink in its place, and
+    /// another user's folder.
     pub(crate) fn open_fragments(&self) -> io::Result<Dir> {
         let directory = Dir::open_path(&self.directory)?;
         if self.fragments == self.directory {
@@ -27,8 +28,8 @@ impl RunPaths {
         directory.open_folder(FRAGMENTS_DIR)
     }
 
-    /// Opens the folder of the fragments and creates missing folders. `mode` is the mode of the
-    /// files in it.
+    /// Opens the folder that contains the fragments of the run, and creates missing folders. `mode`
+    /// is the mode of the files in it.
     pub(crate) fn create_fragments(&self, mode: u32) -> io::Result<Dir> {
         let mode = folder_mode(mode);
         let directory = Dir::create_path(&self.directory, mode)?;
@@ -39,13 +40,14 @@ impl RunPaths {
     }
 }
 
-/// Returns the mode of folders for a mode of files: search permission wherever there is read
-/// permission.
+/// Returns the permission bits of a folder for files with permission bits `mode`: whoever may read
+/// the files may also search the folder.
 pub(crate) fn folder_mode(mode: u32) -> u32 {
     mode | (mode & 0o444) >> 2
 }
 
-/// Returns true if one of the names belongs to a segment of this stem.
+/// Returns true if one of these file names belongs to a segment of the fragment `stem`. The stem is
+/// the part of the name before the segment number and the suffix.
 pub(crate) fn has_segment(names: &[OsString], stem: &str) -> bool {
     names.iter().any(|name| {
         let name = name.to_string_lossy();
@@ -53,19 +55,20 @@ pub(crate) fn has_segment(names: &[OsString], stem: &str) -> bool {
     })
 }
 
-/// Loads a small JSON file. Returns `None` if it cannot be opened or does not contain a `T`.
+/// Reads a small JSON file from a directory. Returns `None` if it cannot be opened or does not
+/// contain a `T`.
 pub(crate) fn load<T: DeserializeOwned>(directory: &Dir, name: &str) -> Option<T> {
     parse(&directory.open_file(name).ok()?.0)
 }
 
-/// Parses an open JSON file.
+/// Reads the rest of an open JSON file. Returns `None` if it does not contain a `T`.
 pub(crate) fn parse<T: DeserializeOwned>(file: &OwnedFd) -> Option<T> {
     let text = read::rest(file, MAX_BYTES).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-/// Stores a small JSON file and atomically replaces an existing one. The returned file is locked
-/// until it is closed, which only matters for the run file.
+/// Writes `contents` to a small JSON file and atomically replaces an existing file of that name.
+/// The returned file is locked until it is closed, which only matters for the run file.
 pub(crate) fn store(
     directory: &Dir,
     name: &str,

@@ -12,8 +12,8 @@ use sa_format::FragmentHeader;
 /// Maximum number of bytes read from a kernel file.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Returns a header with the identity of the calling process. The fields that depend on the
-/// recording have their defaults.
+/// Returns a header with the identity of the calling process (host, namespaces, pid, program). The
+/// fields that depend on the recording have their defaults.
 pub(crate) fn read() -> FragmentHeader {
     let pid = std::process::id();
     let exe = fs::read_link("/proc/self/exe")
@@ -27,7 +27,7 @@ pub(crate) fn read() -> FragmentHeader {
         monotonic_offset_ns: time_offset_ns("monotonic"),
         pid,
         start_time: start_time(pid).unwrap_or(0),
-        script: script(&exe),
+        script: script_name(&exe),
         exe,
         ..FragmentHeader::default()
     }
@@ -45,7 +45,8 @@ fn namespace(kind: &str) -> u64 {
     metadata.map_or(0, |metadata| metadata.ino())
 }
 
-/// Returns the offset of a clock in this time namespace; 0 in the initial one.
+/// Returns the offset in ns of the clock `clock` in this process's time namespace; 0 in the initial
+/// namespace.
 fn time_offset_ns(clock: &str) -> i64 {
     let offsets = text("/proc/self/timens_offsets");
     let line = offsets.lines().find_map(|line| line.strip_prefix(clock));
@@ -64,14 +65,14 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
     u64::try_from(ticks - offset).ok()
 }
 
-/// Returns true if `/proc` shows the processes of this pid namespace. It may be missing, or show
-/// the namespace outside a container.
+/// Returns true if `/proc` shows the processes of this pid namespace, in which the calling process
+/// is `own_pid`. It may be missing, or show the namespace outside a container.
 pub fn sees_processes(own_pid: u32) -> bool {
     fs::read_link("/proc/self").is_ok_and(|name| name == Path::new(&own_pid.to_string()))
 }
 
-/// Returns true if `pid` is `ancestor` or one of its descendants, as far as this pid namespace
-/// shows.
+/// Returns true if process `ancestor` is `pid` itself or one of its ancestors, as far as this pid
+/// namespace shows.
 pub fn is_ancestor(ancestor: u32, pid: u32) -> bool {
     let parent = |pid: &u32| stat_number(*pid, 4).filter(|parent| *parent != 0);
     let mut line = std::iter::successors(Some(pid), parent).take(128);
@@ -83,9 +84,9 @@ fn stat_number<T: FromStr>(pid: u32, field: usize) -> Option<T> {
     read::stat_field(&stat, field)?.parse().ok()
 }
 
-/// Returns the script that an interpreter runs: the first argument that is a file, or the module
-/// after `-m`.
-fn script(exe: &str) -> Option<String> {
+/// Returns the name of the script that this process runs, if `exe` is the name of an interpreter:
+/// the first argument that is a file, or the module after `-m`. Returns `None` for other programs.
+fn script_name(exe: &str) -> Option<String> {
     const INTERPRETERS: [&str; 7] = ["python", "node", "perl", "ruby", "bash", "sh", "dash"];
     let mut interpreters = INTERPRETERS.iter();
     interpreters.find(|name| exe.starts_with(**name))?;
@@ -97,8 +98,9 @@ fn script(exe: &str) -> Option<String> {
     find_script(&words.collect::<Vec<String>>())
 }
 
-/// Finds the script in the arguments of an interpreter. Only the name of an existing file or of a
-/// module counts, because any other argument may be code that contains a secret.
+/// Finds the name of the script in the command-line arguments of an interpreter. Only the name of
+/// an existing file or of a module counts, because any other argument may be code that contains a
+/// secret.
 fn find_script(words: &[String]) -> Option<String> {
     const CODE: [&str; 3] = ["eval", "print", "command"];
     let mut words = words.iter();

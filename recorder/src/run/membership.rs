@@ -51,7 +51,7 @@ pub(crate) struct ProcessName {
 }
 
 impl Run {
-    /// Returns a run whose main process is another one.
+    /// Returns the run `id` as this process sees it after joining: the main process is another one.
     fn joined(id: String, main_pid: u32) -> Run {
         Run {
             id,
@@ -62,7 +62,8 @@ impl Run {
         }
     }
 
-    /// Returns the run of a forked child.
+    /// Returns the run as a forked child of this process sees it. The child is not the main process
+    /// and does not hold the run file's lock.
     pub(crate) fn for_child(&self) -> Run {
         Run {
             main: false,
@@ -71,15 +72,17 @@ impl Run {
         }
     }
 
-    /// Returns the runs whose control files apply. A process that is ahead of its main process is
-    /// in the same trace, so it also follows the main process's run.
+    /// Returns the ids of the runs whose control files this process follows. A process that is
+    /// ahead of its main process is in the same trace, so it also follows the main process's run.
     pub(crate) fn ids(&self) -> Vec<String> {
         let ids = [Some(&self.id), self.ahead_of.as_ref()];
         ids.into_iter().flatten().cloned().collect()
     }
 }
 
-/// Finds or begins the run of this process, and creates the directories.
+/// Joins a live run or begins a new one when the first recording of this process starts, and
+/// creates the directories. `identity` is the header of this process. Returns the run and the
+/// folder of its fragments.
 ///
 /// # Errors
 ///
@@ -101,9 +104,10 @@ pub(crate) fn enter(
     })
 }
 
-/// Finds or begins the run of a new recording in the same process, and creates the directories. The
-/// main process begins a new run. Any other process joins the run that the main process has begun
-/// since, or is about to begin. The environment is ignored for this because it is older.
+/// Joins or begins a run for a new recording in the same process, after the recording `before`, and
+/// creates the directories. The main process begins a new run. Any other process joins the run that
+/// the main process has begun since, or is about to begin. The environment is ignored for this
+/// because it is older.
 ///
 /// # Errors
 ///
@@ -120,7 +124,8 @@ pub(crate) fn enter_anew(
     })
 }
 
-/// Creates the directories, then calls `find_run` to find or begin the run.
+/// Creates the run directory and the folder of the fragments, then calls `find_run` to join or
+/// begin a run. Returns the run and the folder.
 fn enter_as(
     config: &Config,
     identity: &FragmentHeader,
@@ -153,14 +158,15 @@ struct Entrance<'a> {
 }
 
 impl Entrance<'_> {
-    /// Waits for a short time while another process sets up the directory.
+    /// Locks the run directory, so that no other process sets it up at the same time. Continues
+    /// without the lock after half a second.
     fn wait_for_turn(&mut self) {
         if self.is_alone.is_none() {
             self.is_alone = Some(self.directory.lock(PATIENCE_NS));
         }
     }
 
-    /// Returns the run that the environment names, unless it is stale.
+    /// Returns the run that the environment names, or `None` with a warning if it is stale.
     fn run_from_environment(&mut self) -> Option<Run> {
         let id = self.config.run.clone()?;
         let Some(main_pid) = self.config.main_pid else {
@@ -196,7 +202,8 @@ impl Entrance<'_> {
         self.has_member(run, |file, header| is_owned(file, header, self.identity))
     }
 
-    /// Returns true if the directory has a fragment of the run that satisfies `is_such`.
+    /// Returns true if the directory has a fragment of the run `run` for which `is_such` returns
+    /// true. `is_such` gets the open fragment and its header.
     fn has_member(&self, run: &str, is_such: impl Fn(&OwnedFd, &FragmentHeader) -> bool) -> bool {
         let is_member = |name: &OsString| {
             let (file, _) = self.fragments.open_file(name).ok()?;
@@ -226,8 +233,8 @@ impl Entrance<'_> {
         self.begin(new_run_id())
     }
 
-    /// Makes this process the main process of a new run, and moves the fragments of earlier runs
-    /// aside. A new, locked run file atomically replaces the old one.
+    /// Makes this process the main process of a new run with this id, and moves the fragments of
+    /// earlier runs aside. A new, locked run file atomically replaces the old one.
     fn begin(&mut self, id: String) -> io::Result<Run> {
         let (config, identity, directory) = (self.config, self.identity, &self.directory);
         let header = FragmentHeader {
@@ -307,8 +314,8 @@ impl Drop for Entrance<'_> {
     }
 }
 
-/// Returns the run of a live main process in this directory. Takes the lock for a moment if it is
-/// free.
+/// Returns the run file of this directory if the main process that it names is alive. `identity` is
+/// the header of the calling process. Takes the file's lock for a moment if it is free.
 fn live_run(directory: &Dir, identity: &FragmentHeader) -> Option<RunFile> {
     held_run(&directory.open_file(RUN_FILE).ok()?.0, identity)
 }
@@ -330,8 +337,8 @@ pub fn new_run_id() -> String {
     format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{random:08x}")
 }
 
-/// Returns the proleptic Gregorian date of a day since 1970-01-01. Internally, years begin in March
-/// so that the leap day comes last.
+/// Converts a number of days since 1970-01-01 to the year, month and day of the Gregorian calendar.
+/// Internally, years begin in March so that the leap day comes last.
 fn civil_date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

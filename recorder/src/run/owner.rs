@@ -7,15 +7,16 @@ use crate::run::identity;
 use crate::sys::{fd, read};
 use sa_format::{FragmentHeader, Record, RunFile};
 
-/// Returns true if the process that a locked run file names may be alive. If that process cannot be
-/// seen, the lock decides. If it can be seen, the lock is not enough, because a forked child may
-/// hold the lock of a dead parent.
+/// Returns true if the main process that a locked run file names may be alive. `identity` is that
+/// of the calling process. If it cannot see the other process, the lock decides. If it can, the
+/// lock is not enough, because a forked child may hold the lock of a dead parent.
 pub(crate) fn may_live(owner: &RunFile, identity: &FragmentHeader) -> bool {
     !is_visible(owner, identity) || identity::start_time(owner.main_pid) == Some(owner.start_time)
 }
 
-/// Returns true if `/proc` of this process would show the other one. An identity that was read
-/// without `/proc` is all zeros, which would match by accident.
+/// Returns true if `/proc` of the calling process, whose identity is `identity`, would show the
+/// process that a run file names. An identity that was read without `/proc` is all zeros, which
+/// would match by accident.
 fn is_visible(owner: &RunFile, identity: &FragmentHeader) -> bool {
     owner.host == identity.host
         && owner.boot_id == identity.boot_id
@@ -25,12 +26,13 @@ fn is_visible(owner: &RunFile, identity: &FragmentHeader) -> bool {
         && identity::sees_processes(identity.pid)
 }
 
-/// Returns true if a live process owns the fragment. Takes its lock for a moment if it is free.
+/// Returns true if a live process is still writing an open fragment, whose header is `header`.
+/// `identity` is that of the calling process. Takes the fragment's lock if it is free.
 pub(crate) fn is_owned(file: &OwnedFd, header: &FragmentHeader, identity: &FragmentHeader) -> bool {
     !fd::try_lock(file.as_raw_fd()) && may_live(&run_file(header), identity)
 }
 
-/// Returns the run file of a run whose main process has this header.
+/// Returns the contents of the run file for a run whose main process has this fragment header.
 pub(crate) fn run_file(header: &FragmentHeader) -> RunFile {
     RunFile {
         run: header.run.clone(),
@@ -42,7 +44,7 @@ pub(crate) fn run_file(header: &FragmentHeader) -> RunFile {
     }
 }
 
-/// Returns the header of an open fragment, if its first line is one.
+/// Reads the header of an open fragment. Returns `None` if the first line is not a header.
 pub(crate) fn read_header(file: &OwnedFd) -> Option<FragmentHeader> {
     let start = read::rest(file, 16 << 10).ok()?;
     let line = start.split(|byte| *byte == b'\n').next()?;

@@ -28,9 +28,9 @@ const DAY_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
 const MAX_RUNS: usize = 20;
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Moves a fragment and its ring into `previous/<run>/`. The ring goes first. A kill in between
-/// leaves segments, and the next cleaning moves them to their ring. A ring that stayed alone would
-/// look like the ring of a fragment that somebody removed.
+/// Moves the segments of the fragment `stem` and its ring into `previous/<run>/`. The ring goes
+/// first. A kill in between leaves segments, and the next cleaning moves them to their ring. A ring
+/// that stayed alone would look like the ring of a fragment that somebody removed.
 pub(crate) fn move_aside(
     config: &Config,
     directory: &Dir,
@@ -59,14 +59,14 @@ pub(crate) fn move_aside(
     Ok(())
 }
 
-/// Returns the name of the ring of a fragment's segment.
+/// Returns the file name of the ring that belongs to the segment file `name`.
 fn segment_ring_name(name: &OsStr) -> String {
     let text = name.to_string_lossy();
     ring_name(stem_and_segment(&text).map_or(&*text, |(stem, _)| stem))
 }
 
-/// Returns the suffix that makes a name unique: the nonce, so that an interrupted move continues
-/// under the same name.
+/// Returns a suffix that makes the name of a moved fragment unique. It is the nonce in the header,
+/// so that an interrupted move continues under the same name, or a random one if there is none.
 fn suffix(header: Option<&FragmentHeader>) -> String {
     let nonce = header.map(|header| header.nonce.clone());
     nonce
@@ -121,8 +121,9 @@ impl OldRun {
         })
     }
 
-    /// Returns the time when the run last wrote something. The folder's own time is the time
-    /// of the move, which many runs may share.
+    /// Returns the time when the run last wrote something, in ns since 1970, or `None` if it has no
+    /// fragment of this host. The folder's own time would be the time of the move, which many runs
+    /// may share.
     fn last_written_ns(&self) -> Option<u64> {
         let newest = self.fragments.first();
         newest.map(|fragment| fragment.status.modified_ns)
@@ -136,9 +137,9 @@ impl OldRun {
         fragments.sum::<u64>().saturating_add(self.ring_bytes)
     }
 
-    /// Removes all but the newest fragments of this host. Each one goes after its ring, so that a
-    /// removal interrupted by a kill is still found through the fragment. What is removed is first
-    /// counted and reported to `removed`.
+    /// Removes the run's fragments on this host, except for the newest `count`. First counts their
+    /// events and reports them to `removed`. Each fragment is removed after its ring, so that a
+    /// removal interrupted by a kill is still found through the fragment.
     fn keep_newest(&self, count: usize, host: &str, removed: &mut Removed<'_>) {
         let gone: Vec<OldFragment> = self
             .fragments
@@ -161,14 +162,16 @@ impl OldRun {
         }
     }
 
-    /// Removes this host's fragments, and the folder if it is then empty.
+    /// Removes the run's fragments on this host, and its folder in `previous/` if that is then
+    /// empty. First reports the fragments to `removed`.
     fn remove(self, previous: &Dir, host: &str, removed: &mut Removed<'_>) {
         self.keep_newest(0, host, removed);
         let _ = previous.remove_folder(&self.name); // stays if it contains anything else
     }
 }
 
-/// Returns a fragment of this host, or `None` for anything else.
+/// Opens the segment file `name` and returns it if its header names this host. A file without a
+/// header counts too, unless it has further links. Returns `None` for anything else.
 fn fragment_of_host(folder: &Dir, name: OsString, host: &str) -> Option<OldFragment> {
     let (file, status) = folder.open_linked(&name).ok()?;
     let header = read_header(&file);
@@ -177,9 +180,10 @@ fn fragment_of_host(folder: &Dir, name: OsString, host: &str) -> Option<OldFragm
     (!elsewhere && !not_ours).then_some(OldFragment { status, name })
 }
 
-/// Keeps the `SA_PROFILE_OLD_RUNS` most recently written runs, or by default the runs of the last
-/// day. Fragments of unknown runs are limited separately, so that they cannot displace a run.
-/// Removed runs are listed in `<dir>/removed`. Returns a message about them.
+/// Removes old runs from `previous/`. Keeps the `SA_PROFILE_OLD_RUNS` most recently written runs,
+/// or by default the runs of the last day. Fragments of unknown runs are limited separately, so
+/// that they cannot displace a run. Lists the removed runs in `<dir>/removed`, and returns a
+/// message about them, if any.
 pub(crate) fn forget_old_runs(config: &Config, host: &str, directory: &Dir) -> Option<String> {
     let previous = directory.open_folder(PREVIOUS_DIR).ok()?;
     let names = previous.names().unwrap_or_default();
@@ -200,8 +204,8 @@ pub(crate) fn forget_old_runs(config: &Config, host: &str, directory: &Dir) -> O
     removed.message()
 }
 
-/// Returns the number of runs, newest first, that are from the last day and within the limits. The
-/// newest one is always kept.
+/// Returns the number of runs to keep by default, out of `runs`, which are sorted newest first:
+/// those from the last day, within the limits on number and size. The newest run is always kept.
 fn count_recent(runs: &[OldRun]) -> usize {
     let now_ns = clock::realtime_ns();
     let is_recent = |run: &OldRun| {

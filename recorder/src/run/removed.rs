@@ -47,8 +47,9 @@ impl<'a> Removed<'a> {
         }
     }
 
-    /// Lists a run that is about to be removed. For each of its files, `files` has the length, and
-    /// whether it has a ring, whose contents are not counted.
+    /// Counts the events of a run whose files are about to be removed, and lists the run in
+    /// `<dir>/removed`. For each file, `files` has the open file, its length in bytes, and true if
+    /// it has a ring, whose contents are not counted.
     pub(crate) fn add(&mut self, run: &str, files: impl Iterator<Item = (OwnedFd, u64, bool)>) {
         let mut removed = RemovedRun {
             run: run.to_owned(),
@@ -71,8 +72,9 @@ impl<'a> Removed<'a> {
         }
     }
 
-    /// Returns the number of events in a file, and true if they were counted to its end. The host
-    /// is waiting and may have little memory, so nothing of the file is kept in memory.
+    /// Returns the number of events in a segment file of `bytes` bytes, and true if they were
+    /// counted to its end. Otherwise the number is an estimate. The host is waiting and may have
+    /// little memory, so nothing of the file is kept in memory.
     fn events(&mut self, file: OwnedFd, bytes: u64) -> (u64, bool) {
         let (mut reader, mut counter) = (File::from(file), Counter::default());
         let mut buffer = [0; 8192];
@@ -93,7 +95,8 @@ impl<'a> Removed<'a> {
         }
     }
 
-    /// Adds a run to the file. If the file cannot be written, the message is printed all the same.
+    /// Adds a removed run to the file `<dir>/removed`. If the file cannot be written, the message
+    /// on stderr is printed all the same.
     fn write(&mut self, run: &RemovedRun) {
         let mut all: RemovedRuns = load(self.directory, REMOVED_FILE).unwrap_or_default();
         if let Some(last) = all.runs.last().filter(|_| self.runs.is_empty()) {
@@ -108,7 +111,8 @@ impl<'a> Removed<'a> {
         let _ = store(self.directory, REMOVED_FILE, self.mode, &all); // the message on stderr does not depend on it
     }
 
-    /// Returns the message about the removal, unless one was printed recently.
+    /// Returns a message for stderr about the runs that this cleaning removed. Returns `None` if
+    /// there are none or if such a message was printed recently.
     pub(crate) fn message(&self) -> Option<String> {
         if self.runs.is_empty() || self.was_reported {
             return None;

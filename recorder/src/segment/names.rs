@@ -92,7 +92,7 @@ impl LaneNames {
     }
 }
 
-/// Returns the metadata line that names a lane (a track that shows async spans).
+/// Returns the metadata line that names a lane (a virtual thread, on which async spans are shown).
 pub(crate) fn lane_name_line(pid: u32, lane: u32, name: &LaneName) -> Vec<u8> {
     let mut room = NumberRoom::default();
     thread_name_line(pid, LANE_BASE + lane, name.text(lane, &mut room))

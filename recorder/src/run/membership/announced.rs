@@ -12,9 +12,9 @@ use crate::sys::dir::Dir;
 use crate::sys::variable;
 use sa_format::{RUN_FILE, RunFile};
 
-/// Returns the variables of a run that this process will begin with its first event. Returns
-/// nothing if the process already belongs to a run or will join one that is live here. Writes no
-/// files.
+/// Returns the environment variables that announce to child processes the run that this process
+/// will begin with its first event. Returns none if the process already belongs to a run or will
+/// join one that is live here. Writes no files.
 pub(crate) fn announce(config: &Config) -> Vec<(&'static str, OsString)> {
     let is_given = config.run.is_some();
     let directory = Dir::open_path(&config.paths.directory);
@@ -25,9 +25,9 @@ pub(crate) fn announce(config: &Config) -> Vec<(&'static str, OsString)> {
     exported_variables(variable, &config.paths, &new_run_id(), std::process::id())
 }
 
-/// Begins the run that this process has announced. Joins the run of another main process instead if
-/// that is live by now. Returns `None` if the process has announced no run, or began it before it
-/// executed another program.
+/// Begins the run that this process announced to its children. If another main process has begun a
+/// run here meanwhile, joins that one instead. Returns `None` if the process has announced no run,
+/// or began it before it executed another program.
 pub(super) fn begin(entrance: &mut Entrance<'_>) -> io::Result<Option<Run>> {
     let (config, identity) = (entrance.config, entrance.identity);
     let Some(id) = &config.run else {

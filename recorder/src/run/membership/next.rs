@@ -12,13 +12,14 @@ use crate::run::folder::{load, store};
 use crate::sys::dir::Dir;
 use sa_format::{NEXT_RUN_FILE, RunFile};
 
-/// Returns the contents of the file.
+/// Returns the contents of `run.next`, which names the run that a main process is about to begin.
+/// Returns `None` if there is no such file.
 pub(super) fn read(directory: &Dir) -> Option<RunFile> {
     load(directory, NEXT_RUN_FILE)
 }
 
-/// Returns true if the main process of `run` is about to begin `next`: only the id of the run
-/// differs.
+/// Returns true if `next` names the next run of the main process of `run`: the two differ only in
+/// the run id.
 pub(super) fn is_after(next: &RunFile, run: &RunFile) -> bool {
     let next_of_main = RunFile {
         run: next.run.clone(),
@@ -27,7 +28,9 @@ pub(super) fn is_after(next: &RunFile, run: &RunFile) -> bool {
     *next == next_of_main
 }
 
-/// Joins the run that `main` is about to begin, and names that run if no process has done so.
+/// Joins the run that the main process `main` is about to begin. If no process has chosen the id of
+/// that run yet, chooses one and stores it in `run.next`. `ahead_of` is the id of the run that the
+/// main process is still in.
 pub(super) fn join(
     config: &Config,
     directory: &Dir,
@@ -52,7 +55,7 @@ pub(super) fn join(
     })
 }
 
-/// Removes the file, because the run has begun or never will.
+/// Removes `run.next`, because the run that it names has begun or never will.
 pub(super) fn forget(directory: &Dir) {
     let _ = directory.remove(NEXT_RUN_FILE); // usually there is no such file
 }
