@@ -33,9 +33,9 @@ pub fn is_privileged() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Returns an environment variable, or `None` in a program with raised privileges. There the
-/// unprivileged caller chose the environment, and could decide where the program writes files and
-/// with which mode. Every variable is therefore read through this function.
+/// Returns the value of an environment variable, or `None` in a program with raised privileges.
+/// There the unprivileged caller chose the environment, and could decide where the program writes
+/// files and with which mode. Every variable is therefore read through this function.
 pub fn variable(name: &str) -> Option<OsString> {
     if is_privileged() {
         None
@@ -47,8 +47,8 @@ pub fn variable(name: &str) -> Option<OsString> {
 /// True once this process has written its line to stderr.
 static WARNED: AtomicBool = AtomicBool::new(false);
 
-/// Writes one line to stderr, once in the life of a process, unless stderr would block. Later calls
-/// do nothing.
+/// Writes a warning of one line to stderr, unless stderr would block. Only the first call in the
+/// life of a process does so, and later calls do nothing.
 pub fn warn_once(text: &str) {
     if WARNED.swap(true, Ordering::Relaxed) {
         return;
@@ -56,7 +56,7 @@ pub fn warn_once(text: &str) {
     stderr::write_line(format!("sa-profile: {}\n", sa_format::visible(text)).as_bytes());
 }
 
-/// Returns the page size of this machine.
+/// Returns the size of a memory page of this machine in bytes.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: sysconf reads a constant of the system.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
@@ -66,8 +66,9 @@ pub(crate) fn page_bytes() -> usize {
 const PRIVATE_EXPEDITED: libc::c_int = 8;
 const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 16;
 
-/// Prepares [`barrier_everywhere`]. With other threads running this takes the kernel 10 ms, so it
-/// is a step of its own that an exit can skip.
+/// Registers the process with the kernel for [`barrier_everywhere`]. Returns false if the kernel
+/// refuses. With other threads running this takes the kernel 10 ms, so it is a step of its own that
+/// an exit can skip.
 pub(crate) fn prepare_barrier() -> bool {
     // SAFETY: membarrier takes three integers and touches no memory of ours.
     unsafe { libc::syscall(libc::SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 }
@@ -84,7 +85,7 @@ pub(crate) fn barrier_everywhere() {
     }
 }
 
-/// Returns eight random bytes, for nonces and run ids.
+/// Returns a random 64-bit number, for nonces and run ids.
 pub fn random() -> u64 {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer is valid for its length.
@@ -115,7 +116,8 @@ pub(crate) mod emulator {
     /// Variable that is set if the tests run in an emulator.
     const EMULATED: &str = "SA_TEST_EMULATED";
 
-    /// Returns true and prints a line if a test is skipped because an emulator lacks what it needs.
+    /// Returns true if the tests run in an emulator, which does not have `what`. Then it also
+    /// prints that `test` is skipped.
     pub(crate) fn lacks(what: &str, test: &str) -> bool {
         let is_emulated = std::env::var_os(EMULATED).is_some();
         if is_emulated {

@@ -15,16 +15,16 @@ use sa_format::loss::{Cause, CountedLoss};
 const LOSS_BYTES: usize = 4 << 10;
 
 impl Process {
-    /// Appends lines to the process's own slot. Gives up if another thread keeps the lock on it for
-    /// long.
+    /// Appends lines to slot 0, which contains the process's records about itself. Leaves them out
+    /// if another thread keeps the lock on that slot for more than a second.
     pub(crate) fn append_own(&self, lines: &[u8]) {
         if let Some(_turn) = wait::lock(&self.own) {
             self.append_own_locked(lines, |_| ());
         }
     }
 
-    /// Appends lines while the caller holds `own`. Returns false if there is no room for them.
-    /// `mark` gets the position of their end before they are published.
+    /// Appends lines to slot 0, on a thread that has locked it. Returns false if there is no room
+    /// for them. `mark` gets the position where the lines end, before they are published.
     fn append_own_locked(&self, lines: &[u8], mark: impl FnOnce(u64)) -> bool {
         let slot = self.ring.own_slot();
         let has_room = self.make_room(slot, lines.len() as u64);
@@ -36,8 +36,8 @@ impl Process {
         has_room
     }
 
-    /// Appends the line that closes a lane's span. A reader sees the line and the closed span at
-    /// the same time.
+    /// Appends to slot 0 the line of an async span that ends without the host. `entry` is the
+    /// span's entry in the ring. A reader sees the line and the closed entry at the same time.
     pub(crate) fn append_own_closing(&self, line: &[u8], entry: OpenEntry) {
         let Some(_turn) = wait::lock(&self.own) else {
             return;
@@ -48,8 +48,8 @@ impl Process {
         }
     }
 
-    /// Reports what was lost since the last call. If it does not get the lock by `end_ns`, or a
-    /// thread is counting, the next call does that.
+    /// Writes records of all events that were lost since the last call. A loss stays for the next
+    /// call if slot 0 is not free by `end_ns`, or if a thread is just counting that loss.
     pub(crate) fn report_losses(&self, end_ns: u64) {
         if memory::check_room(LOSS_BYTES).is_err() {
             return; // the counts stay for the next call
@@ -77,8 +77,8 @@ impl Process {
         self.report_removed_fragment();
     }
 
-    /// Reports the open spans for which the ring has no entries, in a process that no longer
-    /// records.
+    /// Writes a record of how many spans are still open but have no entry in the ring, so that they
+    /// are lost. Called when recording has ended.
     pub(crate) fn report_hidden_spans(&self) {
         if let Some(_turn) = wait::lock(&self.own) {
             let hidden = self
@@ -90,7 +90,8 @@ impl Process {
         }
     }
 
-    /// Reports the loss of a slot. It counts as reported from the store that publishes the record.
+    /// Writes a record of the lines that were dropped from a slot since the last record. The loss
+    /// counts as reported from the store that publishes the record.
     fn report_slot_loss(&self, slot: &Slot) {
         let pending = wait::try_lock(&slot.pending);
         if pending.is_none_or(|pending| pending.loss().is_none()) {
@@ -113,14 +114,16 @@ impl Process {
         }
     }
 
-    /// Reports the count of a cause in the same way.
+    /// Writes a record of how many losses with this cause were counted but not reported yet. Like
+    /// the loss of a slot, they count as reported from the store that publishes the record.
     fn report_count(&self, cause: Cause) {
         if let Some(unreported) = self.lost.unreported(cause) {
             self.report(&unreported, &unreported.loss);
         }
     }
 
-    /// Reports a loss with the store that publishes its record.
+    /// Writes the loss record `record`. The same store publishes it and marks the losses in
+    /// `unreported` as reported.
     fn report(&self, unreported: &Unreported, record: &CountedLoss) {
         let is_reported = self.append_own_locked(&record.line(), |end| {
             self.open_horizon.observe(record.first_ns);
@@ -131,7 +134,8 @@ impl Process {
         }
     }
 
-    /// Reports that somebody removed the fragment: everything flushed so far is lost with it.
+    /// Writes loss records if somebody removed the fragment: everything flushed to it so far is
+    /// lost.
     fn report_removed_fragment(&self) {
         let Some(unreported) = self.lost.unreported(Cause::FragmentRemoved) else {
             return;

@@ -75,7 +75,7 @@ pub(crate) fn current() -> Option<ProcessRef> {
     }
 }
 
-/// Counts one lost event in the ring's counters. Returns false if there is no recorder.
+/// Counts one loss with this cause in the ring's counters. Returns false if there is no recorder.
 fn count_in_ring(cause: Cause) -> bool {
     let counted = reclaim::existing().map(|process| process.lost.count(cause));
     counted.is_some()

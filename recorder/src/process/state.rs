@@ -55,24 +55,26 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Returns the number of the recording among the recordings of this process and its ancestors.
+    /// Returns the epoch of this recording: its number among the recordings of this process and its
+    /// ancestors.
     #[inline(always)]
     pub(crate) fn epoch(&self) -> u32 {
         self.ring.epoch
     }
 
-    /// Returns true if the recorder belongs to this process and not to its parent.
+    /// Returns true if this recorder belongs to the calling process. Returns false if the calling
+    /// process is a fork of the one that started it.
     pub(crate) fn is_own(&self) -> bool {
         self.epochs.owner.load(Ordering::Acquire) == self.epoch()
     }
 
-    /// Returns true if the recorder accepts events.
+    /// Returns true if this recorder accepts events now.
     pub(crate) fn is_recording(&self) -> bool {
         self.epochs.is_recording(self.epoch())
     }
 
-    /// Returns the data about this recording that the next one needs, in this process or in a
-    /// forked child.
+    /// Returns the run and the directory of this recording, with the process name `name`, for the
+    /// recording that replaces it in this process or in a forked child.
     pub(crate) fn as_previous(&self, name: ProcessName) -> PreviousRecording {
         PreviousRecording {
             run: self.run.clone(),
@@ -86,8 +88,8 @@ impl Process {
         self.helper.get().is_some()
     }
 
-    /// Returns true if the helper is responsive. If it is not, it hangs in the file system, perhaps
-    /// while no other thread notices.
+    /// Returns true if the helper exists and is on time with its checks of the control file.
+    /// Otherwise it may hang in the file system while no other thread notices.
     pub(crate) fn has_helper_at_work(&self) -> bool {
         self.has_helper() && !self.switches.is_late(PATIENCE_NS)
     }
@@ -100,7 +102,8 @@ impl Process {
         }
     }
 
-    /// Returns the sources from which the fragment is written.
+    /// Bundles the parts of the recorder that a write to the fragment needs: ring, names and
+    /// counters.
     #[inline]
     pub(crate) fn source(&self) -> Source<'_> {
         Source {

@@ -21,8 +21,9 @@ use sa_format::{FragmentHeader, RING_SUFFIX, is_ring_name, segment_name, stem_an
 /// process that is just starting.
 const GRACE_NS: u64 = 60_000_000_000;
 
-/// Cleans the directory for a new run whose main process has this header. Returns a message if
-/// earlier runs had to be removed. Fragments that cannot be moved stay for a later cleaning.
+/// Moves the fragments of ended runs out of the run directory, before a new run begins whose main
+/// process has the header `own`. Returns a message if earlier runs had to be removed. Fragments
+/// that cannot be moved stay for a later cleaning.
 pub(crate) fn clean(config: &Config, own: &FragmentHeader, directory: &Dir) -> Option<String> {
     let fragments = config.paths.open_fragments().ok()?;
     let names = fragments.names().ok()?;

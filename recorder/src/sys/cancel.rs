@@ -7,7 +7,7 @@
 pub struct Uncancelled(libc::c_int);
 
 impl Uncancelled {
-    /// Forbids cancellation and remembers whether it was allowed.
+    /// Forbids cancellation of the calling thread until the returned value is dropped.
     pub fn begin() -> Uncancelled {
         const DISABLE: libc::c_int = 1; // PTHREAD_CANCEL_DISABLE of glibc and musl
         let mut before = 0;

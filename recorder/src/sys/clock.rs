@@ -11,7 +11,7 @@ pub fn now_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Returns the wall clock in nanoseconds since 1970.
+/// Returns the wall-clock time in nanoseconds since 1970 (UTC).
 pub(crate) fn realtime_ns() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
@@ -26,7 +26,7 @@ fn read(clock: libc::clockid_t) -> u64 {
     try_read(clock).unwrap_or_else(|| retry_read(clock))
 }
 
-/// Reads the clock. Returns `None` on failure.
+/// Returns the time of a clock in nanoseconds, or `None` if the system refuses to read it.
 #[inline(always)]
 #[expect(
     clippy::cast_sign_loss,
@@ -43,14 +43,15 @@ fn try_read(clock: libc::clockid_t) -> Option<u64> {
     succeeded.then_some(whole_ns.wrapping_add(time.tv_nsec as u64))
 }
 
-/// Retries a failed clock read a limited number of times, because a caller that waits for a time
-/// would stop too early if it got 0. Returns 0 if no read succeeds.
+/// Reads a clock again after a failure, up to 32 times, because a caller that waits for a time
+/// would stop too early if it got 0. Returns nanoseconds, or 0 if no read succeeds.
 #[cold]
 fn retry_read(clock: libc::clockid_t) -> u64 {
     (0..RETRIES).find_map(|_| try_read(clock)).unwrap_or(0)
 }
 
-/// Reads both clocks five times and returns the reading that took the shortest time.
+/// Returns a pair of simultaneous monotonic and wall-clock times. Reads both clocks five times and
+/// chooses the pair that took the shortest time to read.
 pub fn anchor() -> Anchor {
     let pairs = (0..5).map(|_| read_pair());
     let best = pairs.min_by_key(|pair| pair.uncertainty_ns);

@@ -29,8 +29,8 @@ pub(crate) struct Dir {
 }
 
 impl Dir {
-    /// Opens the directory that the user named, creating it and its parents if needed. It may be a
-    /// symlink, which is the user's choice.
+    /// Opens the directory that the user named, creating it and its parents with the permission
+    /// bits `mode` if needed. It may be a symlink, which is the user's choice.
     pub(crate) fn create_path(path: &Path, mode: u32) -> io::Result<Dir> {
         make_path(path, mode)?;
         Dir::open_path(path)
@@ -75,7 +75,8 @@ impl Dir {
         Ok(folder)
     }
 
-    /// Opens the existing folder `name`. Refuses what [`Dir::create_folder`] refuses.
+    /// Opens the existing folder `name` in this directory. Refuses what [`Dir::create_folder`]
+    /// refuses.
     pub(crate) fn open_folder(&self, name: &str) -> io::Result<Dir> {
         let fd = open_at(self.fd.as_raw_fd(), OsStr::new(name), FOLDER, 0)?;
         let owner = fd::status(fd.as_raw_fd())?.owner;
@@ -88,7 +89,8 @@ impl Dir {
         })
     }
 
-    /// Creates a file that must not exist yet.
+    /// Creates and opens the file `name` in this directory, with the permission bits `mode`. Fails
+    /// if the name is already in use.
     pub(crate) fn create_file(
         &self,
         name: &str,
@@ -103,15 +105,16 @@ impl Dir {
         Ok(fd)
     }
 
-    /// Opens an existing plain file of this user for reading, if it has only one link. Refuses
-    /// anything else of this name.
+    /// Opens an existing plain file of this user in this directory for reading, and returns it with
+    /// its status. Refuses anything else of this name, such as a symlink or a file with several
+    /// links.
     pub(crate) fn open_file(&self, name: impl AsRef<OsStr>) -> io::Result<(OwnedFd, Status)> {
         self.open_plain(name.as_ref(), 1)
     }
 
-    /// Opens a plain file of this user for reading. It may have several links, as a segment does
-    /// that a snapshot shares. It may also be any other file of this user that somebody has linked
-    /// here, so only its name may be changed.
+    /// Opens a plain file of this user in this directory for reading. Unlike in [`Dir::open_file`],
+    /// it may have several links, as a segment does that a snapshot shares. It may also be any
+    /// other file of this user that somebody has linked here, so only its name may be changed.
     pub(crate) fn open_linked(&self, name: impl AsRef<OsStr>) -> io::Result<(OwnedFd, Status)> {
         self.open_plain(name.as_ref(), u64::MAX)
     }
@@ -132,7 +135,8 @@ impl Dir {
         self.rename(from, self, to, 0)
     }
 
-    /// Moves a file to another directory. Fails if the name is already in use there.
+    /// Moves a file from this directory to `target`, where it is called `new_name`. Fails if that
+    /// name is already in use.
     pub(crate) fn move_to(&self, name: &str, target: &Dir, new_name: &str) -> io::Result<()> {
         self.rename(name, target, new_name, libc::RENAME_NOREPLACE)
     }
@@ -153,12 +157,12 @@ impl Dir {
         })
     }
 
-    /// Removes a file. A symlink itself is removed, never its target.
+    /// Removes a file from this directory. A symlink itself is removed, never its target.
     pub(crate) fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         self.unlink(name.as_ref(), 0)
     }
 
-    /// Removes an empty folder.
+    /// Removes an empty folder from this directory.
     pub(crate) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
         self.unlink(name, libc::AT_REMOVEDIR)
     }
@@ -169,14 +173,14 @@ impl Dir {
         check(unsafe { libc::unlinkat(self.fd.as_raw_fd(), name.as_ptr(), flags) })
     }
 
-    /// Returns the names of the directory's entries.
+    /// Returns the names of all entries of this directory, except for `.` and `..`.
     pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY;
         let reopened = open_at(self.fd.as_raw_fd(), OsStr::new("."), flags, 0)?; // a new descriptor starts at the first entry
         entries::names(&reopened)
     }
 
-    /// Returns true if there is an entry of this name, even a dangling symlink.
+    /// Returns true if this directory has an entry of this name, even a dangling symlink.
     pub(crate) fn has(&self, name: impl AsRef<OsStr>) -> bool {
         let Ok(name) = c_name(name.as_ref()) else {
             return false;
@@ -194,8 +198,8 @@ impl Dir {
         fd::unlock(self.fd.as_raw_fd());
     }
 
-    /// Locks the directory. Returns false if that takes longer than `patience_ns`. The lock is
-    /// released with the `Dir`.
+    /// Locks the directory against other recorders. Returns false if another process keeps the lock
+    /// for longer than `patience_ns`. The lock is released with the `Dir`.
     pub(crate) fn lock(&self, patience_ns: u64) -> bool {
         let end_ns = clock::now_ns() + patience_ns;
         while !fd::try_lock(self.fd.as_raw_fd()) {
@@ -208,7 +212,7 @@ impl Dir {
     }
 }
 
-/// Creates a folder and its parents if they do not exist.
+/// Creates a folder and its parents, with the permission bits `mode`, if they do not exist.
 fn make_path(path: &Path, mode: u32) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
@@ -230,8 +234,8 @@ fn make_path(path: &Path, mode: u32) -> io::Result<()> {
     }
 }
 
-/// Returns the target of a symlink, or `None` if the path is not one. Refuses symlinks of users
-/// that are not trusted.
+/// Returns the target of the symlink at `path`, or `None` if there is no symlink. Refuses symlinks
+/// of users that are not trusted.
 fn link_target(path: &Path) -> io::Result<Option<PathBuf>> {
     // The symlink is opened so that owner and target belong to the same one, even if it is replaced
     // meanwhile.
@@ -257,7 +261,7 @@ fn link_target(path: &Path) -> io::Result<Option<PathBuf>> {
     Ok(Some(PathBuf::from(OsString::from_vec(target))))
 }
 
-/// Returns the owner of the folder that contains a path.
+/// Returns the user id of the owner of the folder that contains a path.
 fn owner_of_folder(path: &Path) -> Option<u32> {
     let folder = c_name(path.parent()?.as_os_str()).ok()?;
     Some(fd::status_at(libc::AT_FDCWD, &folder, 0).ok()?.owner)
@@ -276,7 +280,7 @@ fn set_mode(folder: &OwnedFd, mode: u32) {
     }
 }
 
-/// Returns the effective user, who owns the files that the recorder creates.
+/// Returns the id of the effective user, who owns the files that the recorder creates.
 pub(crate) fn effective_user() -> u32 {
     // SAFETY: geteuid cannot fail.
     unsafe { libc::geteuid() }
@@ -286,7 +290,8 @@ fn permission_denied(name: &str, why: &str) -> Error {
     Error::new(ErrorKind::PermissionDenied, format!("{name} {why}"))
 }
 
-/// Opens the file at a path relative to the directory `dir`.
+/// Opens the file at a path relative to the open directory `dir`. `flags` and `mode` are those of
+/// `openat`.
 pub(super) fn open_at(
     dir: libc::c_int,
     path: &OsStr,

@@ -14,7 +14,7 @@ const LENGTH_AT: usize = 16;
 /// Offset of the name in an entry. A NUL ends the name.
 const NAME_AT: usize = 19;
 
-/// Returns all names except for `.` and `..`.
+/// Returns the names of all entries of an open directory, except for `.` and `..`.
 pub(super) fn names(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     let mut room = [0u64; WORDS];
@@ -37,7 +37,8 @@ pub(super) fn names(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
     }
 }
 
-/// Returns the name of the first entry, and the entries after it.
+/// Returns the name of the first entry in a buffer that the kernel filled with directory entries,
+/// and the bytes after that entry.
 fn first(entries: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = entries.get(LENGTH_AT..)?.first_chunk()?;
     let (entry, after) = entries.split_at_checked(u16::from_ne_bytes(*length).into())?;

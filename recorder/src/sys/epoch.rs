@@ -27,8 +27,9 @@ pub(crate) struct EpochWords {
 }
 
 impl EpochWords {
-    /// Returns the numbers of this process. The first call maps the page. Callers make sure that
-    /// only one thread at a time calls this.
+    /// Returns the two epoch numbers of this process, which are in a page that the kernel clears in
+    /// the child of a fork. The first call maps the page. Callers make sure that only one thread at
+    /// a time calls this.
     pub(crate) fn get() -> io::Result<EpochWords> {
         // SAFETY: a non-null pointer came from `Box::leak`.
         let map = match unsafe { PAGE.load(Ordering::Acquire).as_ref() } {
@@ -45,15 +46,15 @@ impl EpochWords {
         })
     }
 
-    /// Returns true if the recording of this epoch accepts events in this process.
+    /// Returns true if the recording with this epoch accepts events in this process.
     #[inline(always)]
     pub(crate) fn is_recording(self, epoch: u32) -> bool {
         self.recording.load(Ordering::Relaxed) == epoch
     }
 }
 
-/// Returns true if the recording of an epoch accepts events in this process. For callers without an
-/// [`EpochWords`].
+/// Returns true if the recording with this epoch accepts events in this process. For callers that
+/// do not have the [`EpochWords`].
 #[inline]
 pub(crate) fn is_recording(epoch: u32) -> bool {
     // SAFETY: a non-null pointer came from `Box::leak`.

@@ -17,14 +17,15 @@ const MIN_NUMBER: RawFd = 512;
 /// hardly do so by chance.
 const SPREAD: u64 = 4096;
 
-/// Returns a random number from which to search for a free one.
+/// Returns a random descriptor number in the recorder's range, at which the search for a free one
+/// starts.
 fn random_high_number() -> RawFd {
     let spread = crate::sys::random() % SPREAD;
     MIN_NUMBER + RawFd::try_from(spread).unwrap_or(0)
 }
 
-/// Duplicates a descriptor to a number far from the host's own. Uses a number below the usual range
-/// only if the limit leaves no other.
+/// Duplicates a descriptor to a number far from the host's own, with close-on-exec. Returns the new
+/// number, or -1 on failure. Uses a number below the usual range only if the limit leaves no other.
 fn duplicate_high(fd: RawFd) -> RawFd {
     let from = |least: RawFd| {
         // SAFETY: F_DUPFD_CLOEXEC takes an integer. A closed number is an error.
@@ -52,7 +53,8 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
-    /// Returns the status of the file, or `EBADF` if the number now belongs to another file.
+    /// Returns the status of the file, or the error `EBADF` if the descriptor number now belongs to
+    /// another file.
     pub(crate) fn status(self) -> io::Result<Status> {
         match status(self.number)? {
             status if status.id == self.id => Ok(status),
@@ -60,7 +62,7 @@ impl Numbered {
         }
     }
 
-    /// Closes the number if it still refers to our file.
+    /// Closes the descriptor number if it still refers to our file.
     pub(crate) fn close(self) {
         if self.status().is_ok() {
             // SAFETY: the number refers to our file.
@@ -86,19 +88,20 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Returns true for a plain file.
+    /// Returns true if the file is a plain file.
     pub(crate) fn is_regular(&self) -> bool {
         self.mode & libc::S_IFMT == libc::S_IFREG
     }
 }
 
-/// Returns the status of the file with this descriptor number.
+/// Returns the status of the open file with this descriptor number.
 pub(crate) fn status(fd: RawFd) -> io::Result<Status> {
     status_at(fd, c"", libc::AT_EMPTY_PATH)
 }
 
-/// Returns the status of the file at a path, without following a symlink. Calls the C library's
-/// function, so that a test can make the call hang.
+/// Returns the status of the file at a path, without following a symlink. Asks the C library
+/// instead of the kernel (unlike [`status_at`]), because tests replace the C library's function
+/// with one that hangs.
 pub(crate) fn path_status(path: &Path) -> io::Result<Status> {
     let found = std::fs::symlink_metadata(path)?;
     Ok(Status {
@@ -116,18 +119,21 @@ pub(crate) fn path_status(path: &Path) -> io::Result<Status> {
     })
 }
 
-/// Returns a file's time in ns since 1970, or the nearest representable one.
+/// Combines the seconds and ns of a file's time to ns since 1970. Returns the nearest value that
+/// fits if the result does not.
 fn time_ns(seconds: i64, ns: i64) -> u64 {
     let whole_ns = number(seconds).saturating_mul(1_000_000_000);
     whole_ns.saturating_add(number(ns))
 }
 
-/// Converts a number from the kernel that is never negative.
+/// Converts a number from the kernel to an unsigned one; negative values, which do not occur,
+/// become 0.
 fn number(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-/// Asks the kernel for the status of a path relative to the directory `dir`.
+/// Returns the status of the file at a path relative to the directory `dir`. `flags` are those of
+/// `fstatat`.
 ///
 /// Another preloaded library may replace the C library's `fstat` and `stat`, and crash if it is
 /// called after its own destructor, as libfaketime does. The recorder writes its last lines that
@@ -160,8 +166,8 @@ pub(super) fn status_at(dir: RawFd, path: &CStr, flags: libc::c_int) -> io::Resu
     })
 }
 
-/// Moves a descriptor out of the host's way, with close-on-exec. If the limit forbids that, it
-/// keeps its number.
+/// Moves a descriptor to a number far from the host's own, with close-on-exec. If the limit forbids
+/// that, the descriptor keeps its number.
 pub(crate) fn move_high(fd: OwnedFd) -> OwnedFd {
     let moved = duplicate_high(fd.as_raw_fd());
     if moved < 0 {
@@ -177,13 +183,14 @@ pub(crate) fn try_lock(fd: RawFd) -> bool {
     unsafe { libc::flock(fd, libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
-/// Releases a lock.
+/// Releases the lock that [`try_lock`] took.
 pub(crate) fn unlock(fd: RawFd) {
     // SAFETY: flock takes a descriptor number. A bad one is an error.
     unsafe { libc::flock(fd, libc::LOCK_UN) };
 }
 
-/// Appends several parts with one call. Returns the number of bytes written.
+/// Writes `parts` one after the other with a single `writev`, at the file's current position.
+/// Returns the number of bytes written, which may be less than all.
 pub(crate) fn write_vectored<const N: usize>(fd: RawFd, parts: [&[u8]; N]) -> io::Result<usize> {
     let slices = parts.map(io::IoSlice::new);
     let count = libc::c_int::try_from(N).unwrap_or(0);
@@ -194,7 +201,7 @@ pub(crate) fn write_vectored<const N: usize>(fd: RawFd, parts: [&[u8]; N]) -> io
     })
 }
 
-/// Writes a whole text into an empty file. A short write is an error.
+/// Writes a whole text into an empty file. Returns an error if only a part of it is written.
 pub(crate) fn write_whole(fd: RawFd, text: &[u8]) -> io::Result<()> {
     if text.len() as u64 > file_size_limit() {
         return Err(Error::from_raw_os_error(libc::EFBIG));
@@ -205,13 +212,13 @@ pub(crate) fn write_whole(fd: RawFd, text: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Returns the maximum size of a file of this process. A write beyond it raises a signal that kills
-/// the process.
+/// Returns the largest size in bytes that a file of this process may have. A write beyond it raises
+/// a signal that kills the process.
 pub(crate) fn file_size_limit() -> u64 {
     limit(libc::RLIMIT_FSIZE)
 }
 
-/// Returns a limit of this process, or infinity if it cannot be read.
+/// Returns this process's soft limit on a resource, or infinity if it cannot be read.
 pub(crate) fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -225,7 +232,8 @@ pub(crate) fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     }
 }
 
-/// Allocates disk blocks so that later stores into a shared map cannot fail.
+/// Allocates disk blocks for `bytes` bytes of a file from offset `from`, so that later stores into
+/// a shared map of them cannot fail. The file grows if needed.
 pub(crate) fn allocate(fd: RawFd, from: usize, bytes: usize) -> io::Result<()> {
     let (from, bytes) = (offset(from as u64)?, offset(bytes as u64)?);
     let end = u64::try_from(from + bytes).unwrap_or(u64::MAX);
@@ -236,20 +244,22 @@ pub(crate) fn allocate(fd: RawFd, from: usize, bytes: usize) -> io::Result<()> {
     check(unsafe { libc::fallocate(fd, 0, from, bytes) })
 }
 
-/// Reserves disk blocks without changing the file's size. The caller checks the size limit.
+/// Reserves disk blocks for `bytes` bytes of a file from offset `from`, without changing the file's
+/// size. The caller checks the size limit.
 pub(crate) fn reserve(fd: RawFd, from: u64, bytes: u64) -> io::Result<()> {
     let (from, bytes) = (offset(from)?, offset(bytes)?);
     // SAFETY: fallocate takes integers. A bad descriptor is an error.
     check(unsafe { libc::fallocate(fd, libc::FALLOC_FL_KEEP_SIZE, from, bytes) })
 }
 
-/// Sets the size of a file. The caller checks the size limit if the file grows.
+/// Sets the size of a file to `bytes` bytes. The caller checks the size limit if the file grows.
 pub(crate) fn set_end(fd: RawFd, bytes: u64) -> io::Result<()> {
     // SAFETY: ftruncate takes integers. A bad descriptor is an error.
     check(unsafe { libc::ftruncate(fd, offset(bytes)?) })
 }
 
-/// Sets the size of a file in memory.
+/// Sets the size of a file in memory to `bytes` bytes. Returns an error if the size limit forbids
+/// that.
 pub(crate) fn resize(fd: RawFd, bytes: usize) -> io::Result<()> {
     if bytes as u64 > file_size_limit() {
         return Err(Error::from_raw_os_error(libc::EFBIG));
@@ -257,7 +267,7 @@ pub(crate) fn resize(fd: RawFd, bytes: usize) -> io::Result<()> {
     set_end(fd, bytes as u64)
 }
 
-/// Converts an offset or a size to the type of the C library.
+/// Converts an offset or a size in bytes to the type of the C library.
 fn offset(bytes: u64) -> io::Result<libc::off_t> {
     libc::off_t::try_from(bytes).map_err(|_| Error::from_raw_os_error(libc::EFBIG))
 }
@@ -267,8 +277,8 @@ const XFS: i64 = 0x5846_5342;
 const TMPFS: i64 = 0x0102_1994;
 const OVERLAY: i64 = 0x794c_7630;
 
-/// Returns true if stores to allocated blocks of this file cannot run out of disk space (no
-/// copy-on-write, no remote server).
+/// Returns true if the file is on a file system where a store into a shared map of allocated blocks
+/// cannot run out of disk space (no copy-on-write, no remote server).
 pub(crate) fn holds_shared_maps(fd: RawFd) -> bool {
     file_system(fd).is_some_and(|kind| [EXT4, XFS, TMPFS, OVERLAY].contains(&kind))
 }
@@ -295,12 +305,12 @@ pub(crate) fn memory_file() -> io::Result<OwnedFd> {
     unsafe { owned(fd) }
 }
 
-/// Opens the file of this identity for appending, by its path.
+/// Opens the file at `path` for appending, if it still has the identity `id`.
 pub(crate) fn open_again(path: &Path, id: FileId) -> io::Result<Numbered> {
     open_if_same(path, id, libc::O_RDWR | libc::O_APPEND)
 }
 
-/// Returns true if an error means that a file is no longer at its path.
+/// Returns true if an error means that our file is no longer at its path.
 pub(crate) fn is_gone(error: &Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -308,8 +318,9 @@ pub(crate) fn is_gone(error: &Error) -> bool {
     )
 }
 
-/// Reads at most `bytes` from the start of the file of this identity. Uses `pread`: if the host has
-/// taken over the number, the position in its file does not move.
+/// Returns at most `bytes` bytes from the start of the file at `path`, if it has the identity `id`.
+/// Uses `pread`: if the host has taken over the descriptor number, the position in its file does
+/// not move.
 pub(crate) fn read_start(path: &Path, id: FileId, bytes: usize) -> io::Result<Vec<u8>> {
     let file = open_if_same(path, id, libc::O_RDONLY)?;
     let mut start = vec![0; bytes];
@@ -321,7 +332,7 @@ pub(crate) fn read_start(path: &Path, id: FileId, bytes: usize) -> io::Result<Ve
     Ok(start)
 }
 
-/// Reads a small kernel file into `room`, as far as it fits.
+/// Reads a small kernel file into `room`, as far as it fits. Returns the number of bytes read.
 pub(super) fn read_whole(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the path is a C string.
     let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
@@ -332,9 +343,9 @@ pub(super) fn read_whole(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
     usize::try_from(read).map_err(|_| Error::last_os_error())
 }
 
-/// Opens the file of this identity by its path. Any other file at that path is closed again. A low
-/// number is in use for a moment, which the host may close and reuse meanwhile, so no number is
-/// closed without a check.
+/// Opens the file at `path` if it has the identity `id`, at a number far from the host's own. Any
+/// other file at that path is closed again. A low number is in use for a moment, which the host may
+/// close and reuse meanwhile, so no number is closed without a check.
 fn open_if_same(path: &Path, id: FileId, flags: libc::c_int) -> io::Result<Numbered> {
     let path = c_name(path.as_os_str())?;
     let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
@@ -363,13 +374,13 @@ fn open_if_same(path: &Path, id: FileId, flags: libc::c_int) -> io::Result<Numbe
     }
 }
 
-/// Gives up ownership. The number is kept as a plain integer because the host may close it at any
-/// time.
+/// Turns an owned descriptor into a plain number, which nothing closes automatically, and moves it
+/// far from the host's own. A plain number is used because the host may close it at any time.
 pub(crate) fn into_number(fd: OwnedFd) -> RawFd {
     move_high(fd).into_raw_fd()
 }
 
-/// Returns the error of a system call if its result is negative.
+/// Turns the result of a system call into an error if it is negative.
 pub(super) fn check(result: impl Into<i64>) -> io::Result<()> {
     if result.into() < 0 {
         Err(Error::last_os_error())

@@ -32,7 +32,7 @@ static FDS: [ForkFd; 6] = [const {
     }
 }; 6];
 
-/// Registers a descriptor that the child of a later fork must close.
+/// Registers a descriptor under the index `place`. The child of a later fork closes it.
 pub(crate) fn register(place: usize, file: Numbered) {
     let fd = &FDS[place];
     fd.file.store(-1, Ordering::Release);
@@ -41,18 +41,19 @@ pub(crate) fn register(place: usize, file: Numbered) {
     fd.file.store(file.number, Ordering::Release);
 }
 
-/// Returns a free index for a removed segment, if there is one.
+/// Returns a free index under which a removed segment can be registered, if there is one.
 pub(crate) fn free_removed_index() -> Option<usize> {
     let is_free = |place: &usize| FDS[*place].file.load(Ordering::Acquire) < 0;
     REMOVED.into_iter().find(is_free)
 }
 
-/// Forgets the descriptor at an index.
+/// Removes the descriptor under an index from the list that the child of a fork closes.
 pub(crate) fn forget(place: usize) {
     FDS[place].file.store(-1, Ordering::Release);
 }
 
-/// Forgets a descriptor, unless another one has taken its index.
+/// Removes the descriptor `file` from the list that the child of a fork closes, unless another one
+/// has taken its index `place`.
 pub(crate) fn forget_if(place: usize, file: RawFd) {
     let fd = &FDS[place].file;
     let _ = fd.compare_exchange(file, -1, Ordering::AcqRel, Ordering::Relaxed); // fails if another file has the index

@@ -21,7 +21,7 @@ const WORD: usize = 8;
 pub(crate) struct Image(usize);
 
 impl Image {
-    /// Returns the image at this address.
+    /// Returns the ELF image (a loaded program or library) that is mapped at this address.
     ///
     /// # Safety
     ///
@@ -31,7 +31,7 @@ impl Image {
         Image(address)
     }
 
-    /// Reads a value at an offset.
+    /// Reads a value from the image, at an offset in bytes from its start.
     pub(crate) fn read<T: Copy>(&self, offset: usize) -> T {
         let at = ptr::with_exposed_provenance::<T>(self.0.wrapping_add(offset));
         // SAFETY: headers of the image itself led here. The image stays mapped as `at` demands, and
@@ -56,7 +56,8 @@ impl Image {
         flags & DF_1_NODELETE != 0
     }
 
-    /// Finds a symbol that the image defines. Compares only names with the same hash.
+    /// Finds a symbol that the image defines by its name, with the image's hash table. Returns
+    /// `None` if it does not define that symbol.
     pub(crate) fn symbol(&self, name: &CStr) -> Option<Elf64_Sym> {
         let [table, symbols] = [self.table(DT_GNU_HASH)?, self.table(DT_SYMTAB)?];
         let [buckets, first, words] =
@@ -91,14 +92,15 @@ impl Image {
         Some(has_room && bytes.all(|(byte, at)| self.read::<u8>(at) == *byte))
     }
 
-    /// Returns the offset or the size of one of the image's tables. Depending on the C library, the
-    /// linker has turned the offsets in this image into addresses or left them unchanged.
+    /// Returns the offset or the size of one of the image's tables; `kind` is its tag in the
+    /// dynamic section. Depending on the C library, the linker has turned the offsets in this image
+    /// into addresses or left them unchanged.
     fn table(&self, kind: u64) -> Option<usize> {
         let at = usize::try_from(self.entry(kind)?).ok()?;
         Some(at.checked_sub(self.0).unwrap_or(at))
     }
 
-    /// Returns the value of an entry of the dynamic section.
+    /// Returns the value of the entry with the tag `kind` in the image's dynamic section.
     fn entry(&self, kind: u64) -> Option<u64> {
         let dynamic = self.dynamic()?;
         let entry = |nth| self.read::<[u64; 2]>(dynamic + nth * size_of::<[u64; 2]>());

@@ -20,12 +20,13 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps `bytes` of a file from `offset`, shared.
+    /// Maps `bytes` bytes of a file from `offset` on, shared with other processes.
     pub(crate) fn shared(fd: RawFd, offset: usize, bytes: usize) -> io::Result<Map> {
         map_at(ptr::null_mut(), bytes, libc::MAP_SHARED, fd, offset)
     }
 
-    /// Maps `bytes` of a file twice in a row, so that any range of up to `bytes` is contiguous.
+    /// Maps `bytes` bytes of a file from `offset` on twice in a row. Any range of up to `bytes`
+    /// bytes, even one that wraps around, is then contiguous.
     pub(crate) fn shared_twice(fd: RawFd, offset: usize, bytes: usize) -> io::Result<Map> {
         let whole = map_anonymous(2 * bytes, libc::MAP_NORESERVE)?;
         for copy in 0..2 {
@@ -48,7 +49,8 @@ impl Map {
         Ok(page)
     }
 
-    /// Returns the `bytes` from byte `at` on. Panics if they are not inside the mapping.
+    /// Returns the part of the mapping with `bytes` bytes from byte `at` on. Panics if it is not
+    /// inside the mapping.
     #[inline(always)]
     pub(crate) fn part(self, at: usize, bytes: usize) -> Map {
         if at > self.bytes || bytes > self.bytes - at {
@@ -59,7 +61,8 @@ impl Map {
         Map { base, bytes }
     }
 
-    /// Returns everything from byte `at` on, or `None` if that is outside the mapping.
+    /// Returns all bytes of the mapping from byte `at` on, or `None` if that is outside the
+    /// mapping.
     ///
     /// # Safety
     ///
@@ -80,13 +83,13 @@ impl Map {
         self.bytes
     }
 
-    /// Unmaps the range. Nothing may use the mapping any more.
+    /// Removes the mapping from the address space. Nothing may use it any more.
     pub(crate) fn unmap(self) {
         // SAFETY: the range belongs to this mapping.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 
-    /// Returns the address of byte `at`.
+    /// Returns the address of the byte at offset `at` of the mapping. Panics if it is outside.
     #[inline(always)]
     pub(crate) fn at(&self, at: usize) -> *mut u8 {
         if at >= self.bytes {
@@ -96,7 +99,8 @@ impl Map {
         unsafe { self.base.as_ptr().add(at) }
     }
 
-    /// Returns the aligned 64-bit word at byte `at`.
+    /// Returns the 64-bit word at offset `at` of the mapping. Panics if the offset is unaligned or
+    /// outside.
     #[inline(always)]
     pub(crate) fn u64_at(&self, at: usize) -> &'static AtomicU64 {
         if !at.is_multiple_of(8) || at + 8 > self.bytes {
@@ -107,7 +111,8 @@ impl Map {
         unsafe { AtomicU64::from_ptr(self.at(at).cast()) }
     }
 
-    /// Returns the aligned 32-bit word at byte `at`.
+    /// Returns the 32-bit word at offset `at` of the mapping. Panics if the offset is unaligned or
+    /// outside.
     #[inline(always)]
     pub(crate) fn u32_at(&self, at: usize) -> &'static AtomicU32 {
         if !at.is_multiple_of(4) || at + 4 > self.bytes {
@@ -118,13 +123,13 @@ impl Map {
         unsafe { AtomicU32::from_ptr(self.at(at).cast()) }
     }
 
-    /// Reads the byte at `at`.
+    /// Reads the byte at offset `at` of the mapping.
     pub(crate) fn byte(&self, at: usize) -> u8 {
         // SAFETY: `at` checks the offset. A byte has no invalid value.
         unsafe { self.at(at).read_volatile() }
     }
 
-    /// Copies bytes into the mapping at `at`.
+    /// Copies bytes into the mapping, starting at offset `at`. Panics if they do not fit.
     pub(crate) fn copy_in(&self, at: usize, bytes: &[u8]) {
         if at + bytes.len() > self.bytes {
             out_of_range(at, bytes.len());
@@ -149,7 +154,7 @@ fn out_of_range(at: usize, bytes: usize) -> ! {
 pub(crate) struct Part<const N: usize>(NonNull<u8>);
 
 impl<const N: usize> Part<N> {
-    /// Returns the `N` bytes from byte `at` of a mapping on. Panics if they are not inside it.
+    /// Returns the `N` bytes from offset `at` of a mapping. Panics if they are not inside it.
     #[inline(always)]
     pub(crate) fn new(map: Map, at: usize) -> Part<N> {
         Part(map.part(at, N).base)
@@ -169,9 +174,9 @@ impl<const N: usize> Part<N> {
 /// thread that the host starts later.
 const HOST_RESERVE_BYTES: usize = 72 << 20;
 
-/// Returns an error if `bytes` more would leave the host too little of a limited address space.
-/// Computes this instead of trying a mapping: during the attempt, an allocation of the host could
-/// fail.
+/// Returns an error if mapping `bytes` more bytes would leave the host too little of a limited
+/// address space. Computes this instead of trying a mapping: during the attempt, an allocation of
+/// the host could fail.
 pub(super) fn check_address_space(bytes: usize) -> io::Result<()> {
     let limit = super::fd::limit(libc::RLIMIT_AS);
     if limit == libc::RLIM_INFINITY {
@@ -200,7 +205,7 @@ fn used_pages() -> io::Result<usize> {
     pages.ok_or_else(super::memory::out_of_memory)
 }
 
-/// Maps memory without a file.
+/// Maps `bytes` bytes of private memory that belongs to no file.
 fn map_anonymous(bytes: usize, flags: libc::c_int) -> io::Result<Map> {
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     map_at(ptr::null_mut(), bytes, flags, -1, 0)

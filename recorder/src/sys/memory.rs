@@ -14,13 +14,14 @@ static UNCLAIMED: [AtomicU64; Cause::ALL.len()] = [const { AtomicU64::new(0) }; 
 /// is no ring.
 static COUNTER: OnceLock<fn(Cause) -> bool> = OnceLock::new();
 
-/// Sets the counter that [`count_loss`] uses from now on.
+/// Sets the function with which [`count_loss`] counts from now on. Only the first call has an
+/// effect.
 pub(crate) fn set_counter(count: fn(Cause) -> bool) {
     COUNTER.get_or_init(|| count);
 }
 
-/// Reserves room for `more` elements. If there is not enough memory, counts one loss and returns
-/// false.
+/// Reserves room for `more` further elements in a list. If there is not enough memory, counts one
+/// loss and returns false.
 #[inline(always)]
 pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) -> bool {
     list.capacity() - list.len() >= more || grow(list, more)
@@ -36,12 +37,13 @@ fn grow<T>(list: &mut Vec<T>, more: usize) -> bool {
     grown
 }
 
-/// Counts something that is left out because there is not enough memory.
+/// Counts one event, name or arg as lost because there is not enough memory for it.
 pub(crate) fn count_out_of_memory() {
     count_loss(Cause::OutOfMemory);
 }
 
-/// Counts one event of a cause, for code that has no recorder at hand.
+/// Counts one loss with this cause, for code that has no recorder at hand. Without a ring, the
+/// count is kept until there is one.
 #[cold]
 #[inline(never)]
 pub(crate) fn count_loss(cause: Cause) {
@@ -50,22 +52,24 @@ pub(crate) fn count_loss(cause: Cause) {
     }
 }
 
-/// Counts one value of args that another library of this workspace has cut.
+/// Counts that another library of this workspace has shortened one value of an event's args.
 pub fn count_cut() {
     count_loss(Cause::Cut);
 }
 
-/// Returns the count of a cause that is not in a ring yet, and resets it.
+/// Returns the number of losses with this cause that are not in a ring yet, and resets it.
 pub(crate) fn drain_count(cause: Cause) -> u64 {
     UNCLAIMED[cause as usize].swap(0, Ordering::Relaxed)
 }
 
-/// Copies bytes. If there is not enough memory, counts that and returns an empty `Vec`.
+/// Returns a copy of some bytes. If there is not enough memory, counts a loss and returns an empty
+/// `Vec`.
 pub(crate) fn copy_or_empty(bytes: &[u8]) -> Vec<u8> {
     collect_or_empty(bytes.iter().copied())
 }
 
-/// Collects bytes. If there is not enough memory, counts that and returns an empty `Vec`.
+/// Collects the bytes of an iterator. If there is not enough memory, counts a loss and returns an
+/// empty `Vec`.
 pub(crate) fn collect_or_empty(bytes: impl ExactSizeIterator<Item = u8>) -> Vec<u8> {
     let mut all = Vec::new();
     if reserve(&mut all, bytes.len()) {
@@ -74,12 +78,12 @@ pub(crate) fn collect_or_empty(bytes: impl ExactSizeIterator<Item = u8>) -> Vec<
     all
 }
 
-/// Copies a text.
+/// Copies a text, or returns an error if there is not enough memory.
 pub(crate) fn try_to_owned(text: &str) -> io::Result<String> {
     try_concat([text, ""])
 }
 
-/// Concatenates two texts.
+/// Concatenates two texts, or returns an error if there is not enough memory.
 pub(crate) fn try_concat(texts: [&str; 2]) -> io::Result<String> {
     let mut all = String::new();
     let room = all.try_reserve_exact(texts[0].len() + texts[1].len());
@@ -88,7 +92,7 @@ pub(crate) fn try_concat(texts: [&str; 2]) -> io::Result<String> {
     Ok(all)
 }
 
-/// Returns a `Vec` of `bytes` zeros.
+/// Returns a `Vec` of `bytes` zeros, or an error if there is not enough memory.
 pub(crate) fn try_zeros(bytes: usize) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     all.try_reserve_exact(bytes).map_err(|_| out_of_memory())?;
@@ -96,7 +100,7 @@ pub(crate) fn try_zeros(bytes: usize) -> io::Result<Vec<u8>> {
     Ok(all)
 }
 
-/// Puts a value on the heap. Drops the value if there is not enough memory.
+/// Puts a value on the heap. If there is not enough memory, drops the value and returns an error.
 pub(crate) fn try_box<T>(value: T) -> io::Result<Box<T>> {
     let mut one = Vec::new();
     one.try_reserve_exact(1).map_err(|_| out_of_memory())?;
@@ -106,8 +110,8 @@ pub(crate) fn try_box<T>(value: T) -> io::Result<Box<T>> {
     Ok(unsafe { Box::from_raw(one.cast::<T>()) })
 }
 
-/// Returns an error if there is no room for `bytes` more. That may change before they are
-/// allocated. Use it only for rare, small allocations that cannot be split into fallible ones.
+/// Returns an error if `bytes` bytes of memory cannot be allocated now. That may change before they
+/// are used, so this is only for rare, small allocations that cannot be split into fallible ones.
 /// Below 128 KiB the C library keeps the memory of the attempt for this thread.
 pub(crate) fn check_room(bytes: usize) -> io::Result<()> {
     let _uncancelled = Uncancelled::begin();
@@ -118,7 +122,7 @@ pub(crate) fn check_room(bytes: usize) -> io::Result<()> {
     tried.map_err(|_| out_of_memory())
 }
 
-/// Returns the error for a lack of memory.
+/// Returns the I/O error (`ENOMEM`) that reports a lack of memory.
 pub(crate) fn out_of_memory() -> Error {
     Error::from_raw_os_error(libc::ENOMEM)
 }

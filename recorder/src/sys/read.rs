@@ -10,14 +10,14 @@ use super::dir::open_at;
 /// Maximum number of retries of an interrupted call.
 const INTERRUPTIONS: u32 = 100;
 
-/// Reads up to `max_bytes` from the start of the file at a path.
+/// Returns up to `max_bytes` bytes from the start of the file at a path.
 pub(crate) fn file(path: impl AsRef<Path>, max_bytes: usize) -> io::Result<Vec<u8>> {
     let path = path.as_ref().as_os_str();
     let open = || open_at(libc::AT_FDCWD, path, libc::O_RDONLY, 0);
     rest(&retry_interrupted(open)?, max_bytes)
 }
 
-/// Reads up to `max_bytes` of an open file from its current position.
+/// Returns up to `max_bytes` bytes of an open file from its current position on.
 pub(crate) fn rest(file: &OwnedFd, max_bytes: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut room = [0u8; 4096];
@@ -40,15 +40,16 @@ pub(crate) fn rest(file: &OwnedFd, max_bytes: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns a field of `/proc/<pid>/stat`. Fields are numbered from 1, and the first two are not
-/// available. The second one, the name, may contain anything, so fields are counted after it.
+/// Returns field `number` of the text of `/proc/<pid>/stat`. Fields are numbered from 1, and the
+/// first two are not available. The second one, the name, may contain anything, so fields are
+/// counted after it.
 pub(crate) fn stat_field(stat: &[u8], number: usize) -> Option<&str> {
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
     rest.split_ascii_whitespace().nth(number.checked_sub(3)?)
 }
 
-/// Retries a call while it is interrupted.
+/// Repeats a system call as long as signals interrupt it, up to 100 times.
 pub(super) fn retry_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let mut interruptions = 0;
     loop {

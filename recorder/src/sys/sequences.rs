@@ -7,9 +7,9 @@
 
 use std::io;
 
-/// Returns true if a new thread would end the process: glibc registers restartable sequences for
-/// it, but a filter now refuses that call. Without a filter, the kernel answers a call without an
-/// area with `EINVAL`.
+/// Returns true if starting a new thread would end the process: glibc registers restartable
+/// sequences for each thread, but a filter now refuses that system call. Without a filter, the
+/// kernel answers a call without an area with `EINVAL`.
 pub(super) fn would_end_the_process() -> bool {
     if !are_registered() {
         return false;

@@ -24,7 +24,7 @@ unsafe impl<T: Send + Sync> Send for Shared<T> {}
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// Puts a value on the heap.
+    /// Puts a value on the heap and returns the first owner's reference.
     ///
     /// # Errors
     ///

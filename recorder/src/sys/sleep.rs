@@ -41,7 +41,7 @@ const RUNG: u32 = 1;
 const ASLEEP: u32 = 2;
 
 impl Bell {
-    /// Wakes the thread, or ends its next sleep at once.
+    /// Wakes the thread that sleeps in [`Bell::wait`], or makes its next sleep end at once.
     pub(crate) fn ring(&self) {
         if self.0.swap(RUNG, Ordering::Release) == ASLEEP {
             // SAFETY: wakes a thread that waits at the word, and does not access the word.

@@ -28,13 +28,14 @@ unsafe impl<T: Send> Sync for SpinLock<T> {}
 pub(crate) struct Guard<'a, T>(&'a SpinLock<T>, PhantomData<&'a T>);
 
 impl<T> SpinLock<T> {
-    /// Takes the lock if it becomes free within [`PATIENCE_NS`].
+    /// Takes the lock, waiting at most [`PATIENCE_NS`] for it. Returns `None` if it is not free by
+    /// then.
     #[inline(always)]
     pub(crate) fn lock(&self) -> Option<Guard<'_, T>> {
         self.try_lock().or_else(|| self.lock_slow())
     }
 
-    /// Takes the lock if it is free.
+    /// Takes the lock, or returns `None` if another thread has it.
     #[inline(always)]
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
         let was_locked = self.is_locked.swap(true, Ordering::Acquire);
@@ -53,8 +54,8 @@ impl<T> SpinLock<T> {
         wait::until(clock::now_ns() + PATIENCE_NS, || self.try_lock_if_free())
     }
 
-    /// Reads the lock before it tries to take it: a read does not pull the cache line away from the
-    /// lock's owner.
+    /// Takes the lock if a plain read shows that it is free. Unlike an attempt to take it, a read
+    /// does not pull the cache line away from the lock's owner.
     fn try_lock_if_free(&self) -> Option<Guard<'_, T>> {
         let is_free = !self.is_locked.load(Ordering::Relaxed);
         is_free.then(|| self.try_lock()).flatten()

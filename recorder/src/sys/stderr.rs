@@ -11,14 +11,15 @@ const LINE_BYTES: usize = 4096;
 /// file at its size limit.
 const DEADLY: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
-/// Writes a line, cut to the maximum length, unless the write would block or fail.
+/// Writes a line to stderr, cut to the maximum length. Leaves it out if the write would block or
+/// fail.
 pub(super) fn write_line(line: &[u8]) {
     if can_write(libc::STDERR_FILENO) {
         write_unharmed(libc::STDERR_FILENO, &line[..line.len().min(LINE_BYTES)]);
     }
 }
 
-/// Returns true if a write would neither block nor fail.
+/// Returns true if a write to this descriptor would neither block nor fail.
 fn can_write(fd: RawFd) -> bool {
     let mut poll = libc::pollfd {
         fd,
@@ -30,7 +31,8 @@ fn can_write(fd: RawFd) -> bool {
     ready == 1 && poll.revents == libc::POLLOUT
 }
 
-/// Writes with the deadly signals blocked in this thread, and discards those that the write raised.
+/// Writes bytes to a descriptor with `SIGPIPE` and `SIGXFSZ` blocked in this thread, and discards
+/// these signals if the write raised them.
 fn write_unharmed(fd: RawFd, bytes: &[u8]) {
     let raised_before = pending();
     let _ = thread::with_blocked(&signal_set(&DEADLY), || {

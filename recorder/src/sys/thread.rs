@@ -44,7 +44,7 @@ pub(crate) fn name() -> io::Result<String> {
 pub struct Thread(Shared<Bell>);
 
 impl Thread {
-    /// Ends the thread's sleep, or its next one immediately.
+    /// Wakes the thread, or makes its next sleep end immediately.
     pub fn unpark(&self) {
         self.0.ring();
     }
@@ -55,7 +55,7 @@ thread_local! {
     static OWN_BELL: Cell<*const Bell> = const { Cell::new(std::ptr::null()) };
 }
 
-/// Returns true if the calling thread is one of ours.
+/// Returns true if the recorder started the calling thread, rather than the host.
 pub(crate) fn is_ours() -> bool {
     !OWN_BELL.get().is_null()
 }
@@ -66,8 +66,8 @@ pub(crate) fn exists(tid: u32) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, std::process::id(), tid, 0) == 0 }
 }
 
-/// Sleeps until the calling thread is woken, at most for `time`. Only threads of ours can be woken;
-/// others sleep the whole time.
+/// Puts the calling thread to sleep until [`Thread::unpark`] wakes it, at most for `time`. Only
+/// threads of the recorder can be woken; others sleep the whole time.
 pub fn park_timeout(time: Duration) {
     // SAFETY: set by `run_body`, which keeps the bell as long as the thread runs.
     match unsafe { OWN_BELL.get().as_ref() } {
@@ -97,7 +97,8 @@ const START_BYTES: usize = 4 << 10;
 const BEGIN_WAITS: u32 = 20;
 const BEGIN_WAIT: Duration = Duration::from_millis(5);
 
-/// Starts a thread with every signal blocked, so that the host's handlers never run on it.
+/// Starts a thread of the recorder that executes `run`. It has every signal blocked, so that the
+/// host's handlers never run on it.
 ///
 /// The standard library is not used: its threads end the process if memory for their signal stack
 /// is missing or refused. This call waits up to 100 ms for the thread to begin. Otherwise the host
@@ -154,7 +155,8 @@ extern "C" fn run_body<F: FnOnce()>(body: *mut libc::c_void) -> *mut libc::c_voi
     std::ptr::null_mut()
 }
 
-/// Runs `run` while the calling thread also blocks these signals.
+/// Calls `run` while the calling thread blocks `signals`, and restores the thread's signal mask
+/// afterwards.
 pub(super) fn with_blocked<R>(signals: &libc::sigset_t, run: impl FnOnce() -> R) -> io::Result<R> {
     let mut before = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: both sets are valid. The calling thread's mask is restored below.
@@ -166,8 +168,8 @@ pub(super) fn with_blocked<R>(signals: &libc::sigset_t, run: impl FnOnce() -> R)
     Ok(done)
 }
 
-/// Starts a detached thread. Uses a larger stack if ours is too small for the thread-locals of the
-/// host's libraries.
+/// Starts a detached thread that executes `run_body` with the argument `body`. Uses a larger stack
+/// if ours is too small for the thread-locals of the host's libraries.
 fn create(
     run_body: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void,
     body: *mut libc::c_void,

@@ -15,15 +15,16 @@ struct ThreadCount {
 }
 
 impl ThreadCount {
-    /// Reads the information. Returns `None` if `/proc` does not provide it.
+    /// Reads the number of threads and the state of the first one. Returns `None` if `/proc` does
+    /// not provide them.
     fn read() -> Option<ThreadCount> {
         let mut text = [0; 1024];
         let read = fd::read_whole(c"/proc/self/stat", &mut text).ok()?;
         ThreadCount::parse(text.get(..read)?)
     }
 
-    /// Parses `/proc/<pid>/stat`. Field 3 is the state and field 20 the number of threads. Field 52
-    /// is the wait status of the first thread.
+    /// Parses the text of `/proc/<pid>/stat`. Field 3 is the state of the first thread and field 20
+    /// the number of threads. Field 52 is the wait status of the first thread.
     fn parse(stat: &[u8]) -> Option<ThreadCount> {
         let field = |number| read::stat_field(stat, number);
         let status = field(52).and_then(|status| status.parse::<i32>().ok());
@@ -45,17 +46,17 @@ pub(crate) fn is_alone_except(others: u32) -> bool {
     )
 }
 
-/// Returns the number of threads from the link count of their directory: two, plus one for each
-/// thread. Opens no file, so the number of the host's next file stays free. Returns `None` if the
-/// directory does not behave as on Linux or gVisor.
+/// Returns the number of threads of this process. It is the link count of their directory in
+/// `/proc`, minus two. Opens no file, so the number of the host's next file stays free. Returns
+/// `None` if the directory does not behave as on Linux or gVisor.
 fn threads() -> Option<u32> {
     let found = fd::status_at(libc::AT_FDCWD, c"/proc/self/task", 0).ok()?;
     let threads = u32::try_from(found.links).ok()?.checked_sub(2)?;
     (threads > 0).then_some(threads)
 }
 
-/// Returns true if the first thread is certainly alive: after its end, `/proc/self/exe` leads
-/// nowhere. Opens no file.
+/// Returns true if the process's first thread is certainly alive: after its end, `/proc/self/exe`
+/// leads nowhere. Opens no file.
 fn has_first() -> bool {
     let mut byte = 0u8;
     // SAFETY: the path is a C string, and the buffer has room for one byte.
@@ -73,7 +74,8 @@ pub(crate) fn only_helpers_are_left() -> Option<i32> {
     others_are_helpers()?.then_some(count.code)
 }
 
-/// Checks all threads except the first one.
+/// Returns true if all threads except the first one are recorders' helpers, according to their
+/// names. Returns `None` if the list of threads cannot be read.
 fn others_are_helpers() -> Option<bool> {
     let first = std::process::id().to_string();
     let mut threads = std::fs::read_dir("/proc/self/task").ok()?;

@@ -15,7 +15,8 @@ pub(crate) const PATIENCE_NS: u64 = 1_000_000_000;
 /// a host's thread takes 50 µs longer than requested.
 const AWAKE_NS: u64 = 200_000;
 
-/// Takes a lock if it is free.
+/// Takes a lock, or returns `None` if another thread has it. A lock that a panic has poisoned
+/// counts as free.
 pub(crate) fn try_lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match lock.try_lock() {
         Ok(guard) => Some(guard),
@@ -24,7 +25,8 @@ pub(crate) fn try_lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Repeats an attempt until it succeeds or `end_ns` is reached. Makes at least one attempt.
+/// Repeats `attempt` until it returns a value or `end_ns` is reached. Returns that value, or `None`
+/// if every attempt failed. Makes at least one attempt.
 pub(crate) fn until<T>(end_ns: u64, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     let start_ns = clock::now_ns();
     loop {
@@ -35,22 +37,23 @@ pub(crate) fn until<T>(end_ns: u64, mut attempt: impl FnMut() -> Option<T>) -> O
     }
 }
 
-/// Waits until a condition is true. Returns false if it is not true by `end_ns`.
+/// Waits until `is_true` returns true. Returns false if it does not by `end_ns`.
 pub(crate) fn until_true(end_ns: u64, is_true: impl Fn() -> bool) -> bool {
     until(end_ns, || is_true().then_some(())).is_some()
 }
 
-/// Takes a lock if it becomes free by `end_ns`.
+/// Takes a lock, waiting for it until `end_ns`. Returns `None` if it is not free by then.
 pub(crate) fn lock_until<T>(lock: &Mutex<T>, end_ns: u64) -> Option<MutexGuard<'_, T>> {
     until(end_ns, || try_lock(lock))
 }
 
-/// Takes a lock if it becomes free within [`PATIENCE_NS`].
+/// Takes a lock, waiting at most [`PATIENCE_NS`] for it. Returns `None` if it is not free by then.
 pub(crate) fn lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     try_lock(lock).or_else(|| lock_until(lock, clock::now_ns() + PATIENCE_NS))
 }
 
-/// Lets other threads run, in a wait that began at `start_ns`.
+/// Lets other threads run for a moment, between two attempts of a wait that began at `start_ns`.
+/// Yields at first, and sleeps 20 µs after a while.
 pub(crate) fn pause(start_ns: u64) {
     if clock::now_ns() < start_ns + AWAKE_NS {
         std::thread::yield_now();
