@@ -49,8 +49,8 @@ pub(crate) enum Outcome {
     Failed(Cause),
 }
 
-/// Writes the published lines of a ring slot to the fragment, waiting without limit for its lock.
-/// For the helper only.
+/// Writes the published lines of a slot (the ring area of one thread) to the fragment, waiting
+/// without limit for its lock. Only the recorder's helper thread calls this.
 pub(crate) fn flush(slot: &Slot, process: &Process) -> Outcome {
     if slot.is_empty() {
         return Outcome::Done;
@@ -64,8 +64,8 @@ pub(crate) fn flush(slot: &Slot, process: &Process) -> Outcome {
     }
 }
 
-/// Writes the published lines of a ring slot to the fragment, or returns [`Outcome::Busy`] if
-/// another thread is writing. `extent` says how much to write.
+/// Writes the published lines of a slot (the ring area of one thread) to the fragment, or returns
+/// [`Outcome::Busy`] if another thread is writing. `extent` says how much to write.
 pub(crate) fn try_flush(slot: &Slot, process: &Process, extent: Extent) -> Outcome {
     let Some(_turn) = slot.try_turn() else {
         return Outcome::Busy;
@@ -79,10 +79,10 @@ pub(crate) fn try_flush(slot: &Slot, process: &Process, extent: Extent) -> Outco
     }
 }
 
-/// Writes the published lines of a slot to the fragment, for a recording thread whose ring is full.
+/// Writes the published lines of a slot to the fragment, for a recording thread whose slot is full.
 /// Returns [`Outcome::Busy`] if another thread is writing. If the file system hangs, the helper
-/// hangs before other threads do. In a process without a helper, a short-lived thread does the
-/// write, and the caller waits for it until `end_ns`.
+/// thread hangs before other threads do. In a process without a helper thread, a short-lived thread
+/// does the write, and the caller waits for it until `end_ns`.
 pub(crate) fn flush_within(slot: &'static Slot, process: &Process, end_ns: u64) -> Outcome {
     if !process.has_helper() {
         process.count_full_ring();
@@ -98,8 +98,8 @@ pub(crate) fn flush_within(slot: &'static Slot, process: &Process, end_ns: u64) 
     outcome.unwrap_or(Outcome::Busy)
 }
 
-/// Writes the published lines of a slot to the fragment. Waits until `end_ns` if another thread is
-/// writing.
+/// Writes the published lines of a slot (the ring area of one thread) to the fragment. Waits until
+/// `end_ns` if another thread is writing.
 pub(crate) fn flush_until(slot: &Slot, process: &Process, end_ns: u64) -> Outcome {
     let flush = || Some(try_flush(slot, process, Extent::All)).filter(|end| *end != Outcome::Busy);
     wait::until(end_ns, flush).unwrap_or(Outcome::Busy)
@@ -188,9 +188,9 @@ fn block_len(lines: &[u8], bound: usize) -> usize {
     end.map_or(lines.len(), |newline| newline + 1)
 }
 
-/// Drops the oldest quarter of a slot's lines, which cannot be written for `cause`, so that the
-/// newest ones stay. Returns the number of lost events, or `None` if another thread is using the
-/// slot.
+/// Drops the oldest quarter of the lines in a slot, so that the newest ones stay. Called when they
+/// cannot be written to the fragment, for `cause`. Returns the number of lost events, or `None` if
+/// another thread is using the slot.
 pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
     let _turn = slot.try_turn()?;
     let (from, head) = (slot.flushed().load(Ordering::Relaxed), slot.head());
@@ -222,9 +222,9 @@ pub(crate) fn append(slot: &Slot, head: u64, lines: &[u8], depth: u64) {
 }
 
 impl Process {
-    /// Makes room for `bytes` bytes in a slot that the caller owns, by writing its lines to the
-    /// fragment. Drops its oldest lines if they cannot be written. Returns false if there is no
-    /// room within a second, or if the slot is too small.
+    /// Makes room for `bytes` bytes in a slot (a ring area) that the caller owns, by writing its
+    /// lines to the fragment. Drops its oldest lines if they cannot be written. Returns false if
+    /// there is no room within a second, or if the slot is too small.
     pub(crate) fn make_room(&self, slot: &'static Slot, bytes: u64) -> bool {
         let has_room =
             || slot.head() + bytes <= slot.flushed().load(Ordering::Acquire) + slot.bytes;

@@ -20,8 +20,8 @@ const CROWDED_NS: u64 = 1_000_000_000;
 /// Interval in ns at which the helper checks if the host's threads have ended.
 const EXIT_CHECK_NS: u64 = 200_000_000;
 
-/// Starts the helper, unless another thread has done so. Without a helper, threads flush for
-/// themselves when their ring is three quarters full, and at exit.
+/// Starts the recorder's helper thread, unless another thread has done so. Without it, recording
+/// threads flush for themselves when their ring area is three quarters full, and at exit.
 pub(crate) fn start(process: ProcessRef) {
     if process.helper_requested.swap(true, Ordering::AcqRel) {
         return;
@@ -64,8 +64,8 @@ fn run(process: &Process) {
     }
 }
 
-/// Sleeps until the helper has something to do. Returns the measured speeds, which are new if a
-/// thread ended the sleep.
+/// Lets the helper thread sleep until it has something to do. Returns the measured speeds of the
+/// recording threads, which are new if one of them ended the sleep.
 fn pause(process: &Process, rates: Rates, crowded: bool) -> Rates {
     let least_ns = if crowded { LONG_NS } else { 0 };
     let pause_ns = rates
@@ -101,8 +101,8 @@ fn flush_all(process: &Process, flushes_itself: impl Fn(usize) -> bool) {
     }
 }
 
-/// Puts the helper to sleep for `pause_ns`. Returns true if it was a long sleep and a thread with a
-/// full ring ended it.
+/// Lets the helper thread sleep for `pause_ns`. Returns true if it was a long sleep and a thread
+/// with a full ring area ended it.
 fn sleep(process: &Process, pause_ns: u64) -> bool {
     let long = pause_ns >= LONG_NS;
     process.helper_sleeps.store(long, Ordering::Relaxed);

@@ -49,8 +49,8 @@ struct Job<R> {
 }
 
 impl Process {
-    /// Runs `work` on a thread of ours and waits for its result until `end_ns`. Returns `None` if
-    /// it takes longer.
+    /// Runs `work` on a short-lived thread of the recorder, because it may hang in the file system.
+    /// Waits for its result until `end_ns`, and returns `None` if it takes longer.
     ///
     /// # Errors
     ///
@@ -70,8 +70,8 @@ impl Process {
         run(end_ns, move || work(&process))
     }
 
-    /// Runs `work` on a thread of ours like [`Process::offload`], or on the calling thread if there
-    /// may be no other. Returns `None` if it takes longer than until `end_ns`.
+    /// Runs `work` on a short-lived thread of the recorder like [`Process::offload`], or on the
+    /// calling thread if no other is allowed. Returns `None` if it is not done by `end_ns`.
     pub(crate) fn offload_or_run<R: Send + 'static>(
         &self,
         end_ns: u64,
@@ -90,20 +90,21 @@ pub(crate) fn record_first_thread_end() {
     }
 }
 
-/// Ends the calling thread of ours as the last thread of the process, with exit code `code`. The C
-/// library may run the exit handlers on it, and must not run them again on another thread.
+/// Ends the calling thread, which the recorder started, as the last thread of the process with exit
+/// code `code`. The C library may run the exit handlers on it, and must not run them again on
+/// another thread.
 pub(crate) fn exit_as_last_thread(code: i32) {
     FIRST_HAS_ENDED.store(true, Ordering::Relaxed);
     thread::exit_as_last_thread(code);
 }
 
-/// Returns true if a thread of ours still hangs in the file system after the host's thread stopped
-/// waiting for it.
+/// Returns true if a thread of the recorder still hangs in the file system after the host's thread
+/// stopped waiting for it.
 pub(crate) fn is_hanging() -> bool {
     ABANDONED_JOBS.load(Ordering::Relaxed) > 0
 }
 
-/// Returns true if the process has only one thread, not counting threads that hang.
+/// Returns true if the process has only one thread, not counting threads of the recorder that hang.
 pub(crate) fn has_one_thread() -> bool {
     threads::is_alone_except(ABANDONED_JOBS.load(Ordering::Relaxed))
 }
@@ -141,8 +142,8 @@ pub(crate) fn keep_library_loaded(threads: Threads) {
     }
 }
 
-/// Waits a moment for the thread that keeps this library loaded, unless the calling thread
-/// requested that itself.
+/// Waits up to 30 ms until [`keep_library_loaded`] has taken effect, unless the calling thread is
+/// the one that called it.
 pub(crate) fn wait_until_kept_loaded() {
     let keeper = KEEPER.load(Ordering::Relaxed);
     if keeper == 0 || keeper == thread::tid() {

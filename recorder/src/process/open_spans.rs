@@ -46,9 +46,9 @@ pub(crate) fn close_stack(process: &Process, slot: &'static Slot) {
     }
 }
 
-/// Builds lines for a thread's innermost open spans, of those with a depth below `depth`, until
-/// they fill a quarter of the ring. Returns the depth of the outermost of these spans, and the
-/// lines.
+/// Builds the lines of a thread's innermost open spans, until they fill a quarter of the ring area.
+/// Starts with the span just below depth `depth`. Returns the depth of the outermost of these
+/// spans, and the lines.
 fn innermost(process: &Process, slot: &'static Slot, depth: usize) -> (usize, Vec<u8>) {
     let tid = slot.tid().load(Ordering::Relaxed);
     let most = usize::try_from(slot.bytes / 4).unwrap_or(0);
@@ -122,7 +122,8 @@ fn open_lanes(process: &Process) -> Vec<OpenLane> {
     open
 }
 
-/// Records the name of a lane if it is not in the trace yet.
+/// Records the name of a lane (a virtual thread, on which async spans are shown), if the trace does
+/// not contain it yet.
 #[cold]
 pub(crate) fn record_lane_name(process: &Process, lane: u32) {
     let lanes = process.lanes.lock();

@@ -26,7 +26,8 @@ struct SlotRate {
 }
 
 impl Rates {
-    /// Makes the first measurement of every slot. All threads count as idle.
+    /// Starts to measure how fast each slot's thread records. Until [`Rates::measure`], all threads
+    /// count as idle.
     pub(crate) fn new(ring: &Ring) -> Rates {
         let slots = ring.slots().map(|slot| SlotRate {
             head: slot.head(),
@@ -57,21 +58,21 @@ impl Rates {
         self.at_ns = now;
     }
 
-    /// Returns the time in ns that the helper may sleep: until then, a thread that continues at its
-    /// measured speed fills only a small part of its ring.
+    /// Returns the time in ns that the helper thread may sleep: until then, a thread that continues
+    /// at its measured speed fills only a small part of its ring area.
     pub(crate) fn pause_ns(&self) -> u64 {
         let pauses = self.slots.iter().map(|rate| rate.pause_ns);
         pauses.min().unwrap_or(IDLE_NS)
     }
 
-    /// Returns true if the thread of this slot (an index) records faster than a sleeping helper
-    /// could follow.
+    /// Returns true if the thread of this slot (given by index) records faster than a sleeping
+    /// helper thread could follow.
     pub(crate) fn is_fast(&self, slot: usize) -> bool {
         let rate = self.slots.get(slot);
         rate.is_some_and(|rate| rate.pause_ns < SHORTEST_NS)
     }
 
-    /// Returns the number of threads that record faster than a sleeping helper could follow.
+    /// Returns the number of threads that record faster than a sleeping helper thread could follow.
     pub(crate) fn fast_threads(&self) -> usize {
         let is_fast = |slot: &usize| self.is_fast(*slot);
         (0..self.slots.len()).filter(is_fast).count()

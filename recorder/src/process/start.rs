@@ -65,8 +65,8 @@ impl Origin<'_> {
     }
 }
 
-/// Returns the recorder of this process. Starts it if there is none and the environment requests
-/// recording. Returns `None` if recording is off.
+/// Returns the recorder of this process. Starts it first if the environment requests recording and
+/// no recorder exists. Returns `None` if recording is off.
 pub(crate) fn current() -> Option<ProcessRef> {
     match reclaim::existing() {
         Some(process) => Some(process),

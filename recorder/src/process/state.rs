@@ -83,18 +83,18 @@ impl Process {
         }
     }
 
-    /// Returns true if the helper runs or has run.
+    /// Returns true if the recorder's helper thread was started.
     pub(crate) fn has_helper(&self) -> bool {
         self.helper.get().is_some()
     }
 
-    /// Returns true if the helper exists and is on time with its checks of the control file.
-    /// Otherwise it may hang in the file system while no other thread notices.
+    /// Returns true if the recorder's helper thread was started and is on time with its checks of
+    /// the control file. Otherwise it may hang in the file system while no other thread notices.
     pub(crate) fn has_helper_at_work(&self) -> bool {
         self.has_helper() && !self.switches.is_late(PATIENCE_NS)
     }
 
-    /// Wakes the helper thread now.
+    /// Wakes the recorder's helper thread if it is asleep.
     pub(crate) fn wake_helper(&self) {
         self.helper_sleeps.store(false, Ordering::Relaxed);
         if let Some(helper) = self.helper.get() {

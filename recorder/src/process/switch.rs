@@ -103,7 +103,7 @@ pub(crate) struct Switches {
 
 impl Switches {
     /// Returns the switches of a recorder that has not begun. They follow the control file in
-    /// `directory`, if it is for one of `runs` (run ids).
+    /// `directory`, as long as it is for a run in `runs` (run ids).
     pub(crate) fn new(directory: &Path, runs: Vec<String>) -> Switches {
         Switches {
             schedule: Mutex::new(Schedule::new(directory, runs)),
@@ -112,8 +112,8 @@ impl Switches {
         }
     }
 
-    /// Switches recording on when the recorder begins: with the levels in force, or with those that
-    /// a control file of this run requests.
+    /// Switches recording on when the recorder begins, with the levels in force or those that a
+    /// control file of this run requests.
     pub(crate) fn begin(&self, process: &Process) {
         if let Some(mut schedule) = wait::try_lock(&self.schedule) {
             schedule.begin(process);

@@ -37,9 +37,9 @@ impl Process {
         }
     }
 
-    /// Applies due switches of the control file, starts the helper if that is allowed, or does the
-    /// helper's work if there can be none. Runs inside an event of the calling thread or outside
-    /// any event.
+    /// Applies due switches of the control file. Then starts the recorder's helper thread if that
+    /// is allowed, or does the helper's work if there can be none. Runs inside an event of the
+    /// calling thread or outside any event.
     #[cold]
     #[inline(never)]
     pub(crate) fn do_upkeep(&self) {
@@ -73,15 +73,16 @@ impl Process {
         self.offload_or_run(now_ns + wait::PATIENCE_NS, apply);
     }
 
-    /// Counts that the calling thread's ring is full in a process without a helper. The helper is
-    /// started once that has happened often.
+    /// Counts that the calling thread's ring area is full, in a process without a helper thread.
+    /// Starts the helper thread once that has happened 16 times.
     pub(crate) fn count_full_ring(&self) {
         if self.upkeep.full.fetch_add(1, Ordering::Relaxed) == MANY_FULL_RINGS {
             self.start_helper(clock::now_ns());
         }
     }
 
-    /// Starts the helper if it is allowed at `now_ns`. Returns false if it is not.
+    /// Starts the recorder's helper thread if it is allowed at `now_ns`. Returns false if it is
+    /// not.
     fn start_helper(&self, now_ns: u64) -> bool {
         if self.config.threads == Threads::Never || !self.may_have_helper(now_ns) {
             return false;
@@ -101,8 +102,8 @@ impl Process {
             || !offload::has_one_thread()
     }
 
-    /// Flushes all slots and writes periodic records, as a helper would, as far as that requires no
-    /// waiting.
+    /// Does what the recorder's helper thread would do, as far as that requires no waiting: flushes
+    /// all slots and writes periodic records.
     fn do_helper_work(&self, now_ns: u64) {
         for slot in self.ring.slots() {
             flush::try_flush(slot, self, Extent::All);

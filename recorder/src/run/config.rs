@@ -228,9 +228,9 @@ impl Variables<'_> {
         parse(&text).or_else(|| self.warn(name, expected, &text))
     }
 
-    /// Parses a variable that selects one of several words, ignoring case, and returns what the
-    /// word stands for. Returns `None` for other words, after adding a warning, and if the variable
-    /// is not set.
+    /// Parses a variable that selects one of several words, ignoring case, and returns the value
+    /// that belongs to the word. For another word, adds a warning and returns `None`. Also returns
+    /// `None` if the variable is not set.
     fn choice<T: Copy>(&mut self, name: &str, expected: &str, words: &[(&str, T)]) -> Option<T> {
         self.parse(name, expected, |text| {
             let mut words = words.iter();

@@ -7,8 +7,8 @@ use crate::run::identity;
 use crate::sys::{fd, read};
 use sa_format::{FragmentHeader, Record, RunFile};
 
-/// Returns true if the main process that a locked run file names may be alive. `identity` is that
-/// of the calling process. If it cannot see the other process, the lock decides. If it can, the
+/// Returns true if the main process that a locked run file names may be alive. `identity` belongs
+/// to the calling process. If it cannot see the other process, the lock decides. If it can, the
 /// lock is not enough, because a forked child may hold the lock of a dead parent.
 pub(crate) fn may_live(owner: &RunFile, identity: &FragmentHeader) -> bool {
     !is_visible(owner, identity) || identity::start_time(owner.main_pid) == Some(owner.start_time)
@@ -27,7 +27,7 @@ fn is_visible(owner: &RunFile, identity: &FragmentHeader) -> bool {
 }
 
 /// Returns true if a live process is still writing an open fragment, whose header is `header`.
-/// `identity` is that of the calling process. Takes the fragment's lock if it is free.
+/// `identity` belongs to the calling process. Takes the fragment's lock if it is free.
 pub(crate) fn is_owned(file: &OwnedFd, header: &FragmentHeader, identity: &FragmentHeader) -> bool {
     !fd::try_lock(file.as_raw_fd()) && may_live(&run_file(header), identity)
 }

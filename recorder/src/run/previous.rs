@@ -65,8 +65,9 @@ fn segment_ring_name(name: &OsStr) -> String {
     ring_name(stem_and_segment(&text).map_or(&*text, |(stem, _)| stem))
 }
 
-/// Returns a suffix that makes the name of a moved fragment unique. It is the nonce in the header,
-/// so that an interrupted move continues under the same name, or a random one if there is none.
+/// Returns a suffix that makes the name of a moved fragment unique. Uses the nonce in the header,
+/// so that an interrupted move continues under the same name, or a random number if the header has
+/// no nonce.
 fn suffix(header: Option<&FragmentHeader>) -> String {
     let nonce = header.map(|header| header.nonce.clone());
     nonce

@@ -111,8 +111,8 @@ impl<'a> Removed<'a> {
         let _ = store(self.directory, REMOVED_FILE, self.mode, &all); // the message on stderr does not depend on it
     }
 
-    /// Returns a message for stderr about the runs that this cleaning removed. Returns `None` if
-    /// there are none or if such a message was printed recently.
+    /// Returns a message for stderr about the runs that this cleaning removed. Returns `None` if it
+    /// removed no run, or if such a message was printed recently.
     pub(crate) fn message(&self) -> Option<String> {
         if self.runs.is_empty() || self.was_reported {
             return None;

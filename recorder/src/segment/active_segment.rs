@@ -94,8 +94,8 @@ pub(crate) struct Stopped {
 }
 
 impl ActiveSegment {
-    /// Starts a fragment: creates its first segment (segment 0) in `folder`, the open folder of the
-    /// fragments.
+    /// Starts the fragment of this process: creates its first segment (file 0 of the fragment) in
+    /// `folder`, the open folder of the fragments.
     pub(crate) fn create(
         folder: &Dir,
         config: &Config,
@@ -163,7 +163,8 @@ impl ActiveSegment {
         Ok(())
     }
 
-    /// Returns the size of a block and of the newline that ends a torn line before it.
+    /// Returns the number of bytes that appending a block adds to the file, including the newline
+    /// that ends a torn line before it.
     fn needed_bytes(&self, block: &Block<'_>) -> u64 {
         block.len() + u64::from(self.segment.torn)
     }

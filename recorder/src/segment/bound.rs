@@ -42,8 +42,8 @@ impl Contents {
         }
     }
 
-    /// Records that the segment contains the lines of a ring slot up to position `end`, or reports
-    /// them as lost.
+    /// Records that the segment contains the lines of a slot (the ring area of one thread) up to
+    /// position `end`, or reports them as lost.
     pub(crate) fn extend_slot(&mut self, slot: u32, end: u64) {
         let slot = slot as usize;
         if self.slot_ends.len() <= slot {

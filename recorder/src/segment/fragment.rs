@@ -67,8 +67,8 @@ pub(crate) fn create_files<R>(
     }
 }
 
-/// Returns true if the file system of an open file can hold rings. Otherwise they are in memory,
-/// and what was not flushed is lost in a kill.
+/// Returns true if the file system of an open file can hold rings (the threads' event buffers).
+/// Otherwise rings are in memory, and events that were not flushed are lost in a kill.
 pub fn holds_rings(file: &std::fs::File) -> bool {
     fd::holds_shared_maps(file.as_raw_fd())
 }
@@ -111,7 +111,7 @@ fn remove_ring(folder: &Dir, stem: &str, kind: RingKind) {
 
 impl Fragment {
     /// Locks the fragment's newest segment for writing. Waits without limit because the writer may
-    /// hang in the file system. For the helper only.
+    /// hang in the file system. Only the recorder's helper thread calls this.
     pub(crate) fn lock(&self) -> MutexGuard<'_, ActiveSegment> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -149,8 +149,8 @@ impl Fragment {
         }
     }
 
-    /// Returns the limit from a control file that was reached (events or steps), or `None` if there
-    /// is none yet.
+    /// Returns which limit of the control file was reached (events or steps), or `None` if neither
+    /// was.
     pub(crate) fn reached_limit(&self) -> Option<SwitchCause> {
         wait::try_lock(&self.tally)?.as_ref()?.reached_limit()
     }

@@ -81,7 +81,7 @@ impl LaneNames {
         }
     }
 
-    /// Returns the names of all named lanes as lines, or nothing if another thread keeps the lock.
+    /// Returns the metadata lines that name the lanes, or nothing if another thread keeps the lock.
     fn lines(&self, pid: u32) -> Vec<u8> {
         let lock = wait::lock_until(&self.0, now_ns() + LOCK_WAIT_NS);
         let names = lock.iter().flat_map(|names| names.iter());
@@ -125,8 +125,8 @@ impl Tracks {
         Some((tid, line.map(|record| track_line(pid, tid, record))))
     }
 
-    /// Returns the records of all tracks as lines. A thread that looks up a track holds the lock
-    /// only for a moment.
+    /// Returns the metadata lines that declare all tracks. Waits at most 1 ms for a thread that looks
+    /// up a track, which takes only a moment.
     pub(crate) fn lines(&self, pid: u32) -> Vec<u8> {
         let lock = wait::lock_until(&self.0, now_ns() + LOCK_WAIT_NS);
         let tracks = lock.iter().flat_map(|tracks| tracks.iter());

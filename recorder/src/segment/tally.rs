@@ -27,7 +27,7 @@ impl Tally {
         (events.is_some() || steps.is_some()).then_some(Tally { events, steps })
     }
 
-    /// Counts the events and steps among the lines of a written block.
+    /// Counts the events and engine steps among the lines of a written block.
     pub(crate) fn add(&mut self, lines: &[u8]) {
         if let Some(missing) = &mut self.events {
             *missing = missing.saturating_sub(bytecount::count(lines, b'\n') as u64);
@@ -51,8 +51,8 @@ impl Tally {
     }
 }
 
-/// Returns a searcher for the name of the steps to count, and for their category if one is given,
-/// in the form that lines have. Returns `None` if there is not enough memory.
+/// Returns a searcher for the name of the engine steps to count, and for their category if one is
+/// given, in the form that lines have. Returns `None` if there is not enough memory.
 fn finder(steps: &Steps) -> Option<memmem::Finder<'static>> {
     let mut text = Vec::new();
     let category = steps.category.as_deref();

@@ -130,7 +130,7 @@ impl Dir {
         Ok((fd, status))
     }
 
-    /// Renames a file within this directory. Replaces an existing file.
+    /// Renames the file `from` in this directory to `to`. Replaces an existing file of that name.
     pub(crate) fn replace(&self, from: &str, to: &str) -> io::Result<()> {
         self.rename(from, self, to, 0)
     }
@@ -290,8 +290,8 @@ fn permission_denied(name: &str, why: &str) -> Error {
     Error::new(ErrorKind::PermissionDenied, format!("{name} {why}"))
 }
 
-/// Opens the file at a path relative to the open directory `dir`. `flags` and `mode` are those of
-/// `openat`.
+/// Opens the file at a path relative to the open directory `dir`, with the flags and the mode of an
+/// `openat` call.
 pub(super) fn open_at(
     dir: libc::c_int,
     path: &OsStr,

@@ -132,8 +132,8 @@ fn number(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-/// Returns the status of the file at a path relative to the directory `dir`. `flags` are those of
-/// `fstatat`.
+/// Returns the status of the file at a path relative to the directory `dir`, with the flags of an
+/// `fstatat` call.
 ///
 /// Another preloaded library may replace the C library's `fstat` and `stat`, and crash if it is
 /// called after its own destructor, as libfaketime does. The recorder writes its last lines that

@@ -2,7 +2,7 @@
 //! once the system has functions of it to call: at exit, at a fork, when a thread ends, and as
 //! threads of ours.
 
-/// Returns true if `dlclose` may unmap this code. Takes no lock.
+/// Returns true if a `dlclose` of the host may unmap the recorder's code. Takes no lock.
 #[cfg(all(target_env = "gnu", not(miri)))]
 pub(crate) fn may_be_unloaded() -> bool {
     use super::image::Image;
@@ -21,14 +21,14 @@ pub(crate) fn may_be_unloaded() -> bool {
     usize::try_from(program_headers) != Ok(image.program_headers()) && !image.is_nodelete()
 }
 
-/// Returns false: other C libraries never unload a library.
+/// Returns false, because C libraries other than glibc never unmap a library in `dlclose`.
 #[cfg(not(all(target_env = "gnu", not(miri))))]
 pub(crate) fn may_be_unloaded() -> bool {
     false
 }
 
-/// Makes every later `dlclose` leave this code mapped. Takes the dynamic linker's lock, and waits
-/// for a `dlopen` that holds it.
+/// Makes every later `dlclose` leave the recorder's code mapped. Takes the dynamic linker's lock,
+/// and waits for a `dlopen` that holds it.
 pub(crate) fn keep_loaded() {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     let here = keep_loaded as fn() as *const libc::c_void;
