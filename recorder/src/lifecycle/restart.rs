@@ -32,8 +32,8 @@ pub enum StartError {
     Files(String),
 }
 
-/// Ends the recording of this process, if it has one, and begins the one that the variables from
-/// `lookup` request.
+/// Ends the recording of this process, if it has one, and begins the recording that the environment
+/// variables from `lookup` request. `name` is the process's new name, if given.
 pub(crate) fn start_with(
     name: Option<&str>,
     lookup: impl Fn(&str) -> Option<OsString>,

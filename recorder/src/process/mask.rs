@@ -23,14 +23,14 @@ static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
 /// Time when each level was last switched off.
 static LEVELS_STOPPED_NS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
-/// Returns true if events of this level are recorded. Also returns true until the environment has
-/// been read.
+/// Returns true if events of this level of detail are recorded. Also returns true until the
+/// environment has been read.
 #[inline(always)]
 pub(crate) fn wants(level: Level) -> bool {
     MASK.load(Ordering::Relaxed) & level.bit() != 0
 }
 
-/// Returns true if recording was switched off since `start_ns`.
+/// Returns true if recording was switched off after `start_ns`, a time in ns.
 #[inline(always)]
 pub(crate) fn stopped_since(start_ns: u64) -> bool {
     STOPPED_NS.load(Ordering::Relaxed) > start_ns
@@ -50,7 +50,7 @@ fn tag(epoch: u32) -> u32 {
     (epoch % 0xff_fffe + 1) << 8
 }
 
-/// Turns on the levels of a recording that begins.
+/// Turns on the levels of detail (`e2e`, `kernel`, `verbose`) of a recording that begins.
 pub(crate) fn open(epoch: u32, levels: Levels) {
     MASK.store(tag(epoch) | levels.0, Ordering::SeqCst);
 }
@@ -111,7 +111,8 @@ pub(crate) unsafe extern "C" fn reset_in_child() {
     }
 }
 
-/// Returns the levels that are on, or `None` if the environment has not been read yet.
+/// Returns the levels of detail that are recorded now, or `None` if the environment has not been
+/// read yet.
 pub(crate) fn levels_if_known() -> Option<Levels> {
     match MASK.load(Ordering::Relaxed) {
         UNKNOWN => None,
@@ -119,7 +120,8 @@ pub(crate) fn levels_if_known() -> Option<Levels> {
     }
 }
 
-/// Returns the levels that are on, as bits. Until the environment has been read, all bits are set.
+/// Returns the levels of detail that are recorded now, one bit each. Until the environment has been
+/// read, all bits are set.
 pub(crate) fn levels() -> u32 {
     MASK.load(Ordering::Relaxed) & LEVELS
 }

@@ -31,7 +31,8 @@ pub(crate) struct ProcessRef {
 }
 
 impl ProcessRef {
-    /// Returns the recorder with a static lifetime, for the state of a thread that is bound to it.
+    /// Returns the recorder with a static lifetime, to be stored in the state of a thread that is
+    /// bound to it.
     ///
     /// # Safety
     ///

@@ -65,9 +65,9 @@ impl Drop for PendingConfig {
     }
 }
 
-/// Returns the configuration of the recording that is about to begin. Only the thread that starts
-/// the recorder may call this. Only the child of a fork finds one, because in the process that
-/// begins the recording no other thread can start.
+/// Returns the configuration of a recording that was about to begin when this process was forked,
+/// or `None`. Only the thread that starts the recorder may call this. In the process that begins
+/// the recording no other thread can start, so only the child of a fork finds a configuration.
 pub(crate) fn pending_config() -> Option<Config> {
     // SAFETY: only the thread that starts the recorder frees it, and that is the calling thread.
     unsafe { PENDING.load(Ordering::Acquire).as_ref() }.cloned()

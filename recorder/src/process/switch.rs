@@ -60,7 +60,7 @@ impl InForce {
         }
     }
 
-    /// Returns the levels that this process records now, unless recording has ended.
+    /// Returns the levels of detail that this process records now, unless recording has ended.
     pub(crate) fn levels(&self) -> Levels {
         Levels(self.levels.load(Ordering::Relaxed))
     }
@@ -139,7 +139,8 @@ impl Switches {
         }
     }
 
-    /// Returns true if only a thread of the recorder's own can apply the switches in time.
+    /// Returns true if only a thread of the recorder's own can apply in time the level switches
+    /// that a control file requests.
     pub(crate) fn need_a_thread(&self) -> bool {
         self.need_a_thread.load(Ordering::Relaxed)
     }
@@ -230,7 +231,7 @@ impl Schedule {
         }
     }
 
-    /// Returns true if a planned switch comes from another control file than the one in force.
+    /// Returns true if a newer control file than the one in force has planned a switch.
     fn is_superseded(&self) -> bool {
         self.due.iter().any(|due| due.control != self.control)
     }
@@ -302,8 +303,8 @@ impl Schedule {
     }
 }
 
-/// Records a switch of the levels as an instant in the trace, at the time `at_ns` from which it is
-/// in force.
+/// Records in the trace that this process switched to other levels of detail, as an instant at
+/// `at_ns`, the time from which the switch is in force.
 fn record_switch(process: &Process, at_ns: u64, due: &Due) {
     let args = Switch {
         levels: due.levels.list(),

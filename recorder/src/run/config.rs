@@ -49,7 +49,7 @@ impl Levels {
     /// The levels recorded by default: `e2e,kernel`.
     pub const DEFAULT: Levels = Levels(3);
 
-    /// Returns the set of levels that a list names. `verbose` includes all of them.
+    /// Returns the set of the levels of detail in a list. `verbose` includes all levels.
     pub fn from_list(list: &[Level]) -> Levels {
         let bits = list.iter().map(|level| match level {
             Level::Verbose => Levels::ALL.0,
@@ -58,7 +58,7 @@ impl Levels {
         Levels(bits.fold(0, |all, bits| all | bits))
     }
 
-    /// Returns the levels of this set as a list.
+    /// Returns the levels of detail in this set as a list.
     pub fn list(self) -> Vec<Level> {
         let all = [Level::E2e, Level::Kernel, Level::Verbose].into_iter();
         all.filter(|level| self.0 & level.bit() != 0).collect()

@@ -166,7 +166,8 @@ impl Entrance<'_> {
         }
     }
 
-    /// Returns the run that the environment names, or `None` with a warning if it is stale.
+    /// Returns the run that the environment names, or `None` if it names none. Also returns `None`,
+    /// after adding a warning, if that run is stale.
     fn run_from_environment(&mut self) -> Option<Run> {
         let id = self.config.run.clone()?;
         let Some(main_pid) = self.config.main_pid else {
@@ -320,8 +321,8 @@ fn live_run(directory: &Dir, identity: &FragmentHeader) -> Option<RunFile> {
     held_run(&directory.open_file(RUN_FILE).ok()?.0, identity)
 }
 
-/// Reads an open run file. Returns `None` unless the file is locked and the process that it names
-/// may be alive.
+/// Returns the contents of an open run file. Returns `None` unless the file is locked and the
+/// process that it names may be alive.
 fn held_run(file: &OwnedFd, identity: &FragmentHeader) -> Option<RunFile> {
     let is_held = !fd::try_lock(file.as_raw_fd());
     parse(file).filter(|run| is_held && may_live(run, identity))

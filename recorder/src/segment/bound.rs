@@ -52,7 +52,8 @@ impl Contents {
         self.slot_ends[slot] = self.slot_ends[slot].max(end);
     }
 
-    /// Adds the contents of a later segment to this total.
+    /// Adds the contents of a later segment (its bytes, events and positions in slots) to this
+    /// total.
     pub(crate) fn append(&mut self, later: &Contents) {
         self.bytes += later.bytes;
         self.events += later.events;

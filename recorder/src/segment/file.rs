@@ -158,7 +158,8 @@ impl Segment {
         }
     }
 
-    /// Closes the segment's file, because another segment follows or the file is gone.
+    /// Closes the segment's file and releases its reserved disk blocks, because another segment
+    /// follows or the file is gone.
     pub(crate) fn close(&mut self) {
         self.release_blocks();
         self.file.close();

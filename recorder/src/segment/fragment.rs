@@ -134,7 +134,7 @@ impl Fragment {
         self.writes_line.swap(false, Ordering::AcqRel)
     }
 
-    /// Starts counting written events or steps, as a control file requests. `None` ends the
+    /// Starts counting written events or engine steps, as a control file requests. `None` ends the
     /// counting.
     pub(crate) fn set_tally(&self, tally: Option<Tally>) {
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner) = tally;

@@ -67,7 +67,8 @@ fn thread_names(pid: u32, ring: &Ring, ended: bool) -> Vec<u8> {
 pub(crate) struct LaneNames(Mutex<Vec<Option<LaneName>>>);
 
 impl LaneNames {
-    /// Stores the name of a lane, to be repeated at the beginning of each segment.
+    /// Stores the name of a lane (a virtual thread, on which async spans are shown), to be repeated
+    /// at the beginning of each segment.
     pub(crate) fn set(&self, lane: u32, name: &LaneName) {
         let Some(mut names) = wait::lock(&self.0) else {
             return;

@@ -20,8 +20,8 @@ pub(crate) struct SegmentBegin {
 }
 
 impl SegmentBegin {
-    /// Returns the beginning of a segment with the current anchor, and without information about
-    /// earlier lines.
+    /// Returns the times for the header of a new segment: an anchor read now, and no information
+    /// about earlier lines.
     pub(crate) fn now() -> SegmentBegin {
         SegmentBegin {
             anchor: clock::anchor(),

@@ -40,8 +40,8 @@ impl Tally {
         }
     }
 
-    /// Returns the limit that was reached (events or steps), or `None` if some are still missing
-    /// from each.
+    /// Returns which limit of the control file was reached (events or engine steps), or `None` if
+    /// neither was.
     pub(crate) fn reached_limit(&self) -> Option<SwitchCause> {
         match (self.events, &self.steps) {
             (Some(0), _) => Some(SwitchCause::Events),

@@ -75,8 +75,8 @@ impl Dir {
         Ok(folder)
     }
 
-    /// Opens the existing folder `name` in this directory. Refuses what [`Dir::create_folder`]
-    /// refuses.
+    /// Opens the existing folder `name` in this directory. Like [`Dir::create_folder`], refuses
+    /// symlinks and folders that belong to a user other than this one or root.
     pub(crate) fn open_folder(&self, name: &str) -> io::Result<Dir> {
         let fd = open_at(self.fd.as_raw_fd(), OsStr::new(name), FOLDER, 0)?;
         let owner = fd::status(fd.as_raw_fd())?.owner;

@@ -189,8 +189,8 @@ pub(crate) fn unlock(fd: RawFd) {
     unsafe { libc::flock(fd, libc::LOCK_UN) };
 }
 
-/// Writes `parts` one after the other with a single `writev`, at the file's current position.
-/// Returns the number of bytes written, which may be less than all.
+/// Writes several byte slices one after the other with a single `writev` call. Returns the number
+/// of bytes written, which may be less than their total length.
 pub(crate) fn write_vectored<const N: usize>(fd: RawFd, parts: [&[u8]; N]) -> io::Result<usize> {
     let slices = parts.map(io::IoSlice::new);
     let count = libc::c_int::try_from(N).unwrap_or(0);
@@ -267,7 +267,8 @@ pub(crate) fn resize(fd: RawFd, bytes: usize) -> io::Result<()> {
     set_end(fd, bytes as u64)
 }
 
-/// Converts an offset or a size in bytes to the type of the C library.
+/// Converts an offset or a size in bytes to `off_t`, the type that system calls take. Returns an
+/// error if it is too large.
 fn offset(bytes: u64) -> io::Result<libc::off_t> {
     libc::off_t::try_from(bytes).map_err(|_| Error::from_raw_os_error(libc::EFBIG))
 }

@@ -43,7 +43,7 @@ impl Image {
         usize::try_from(self.read::<u32>(offset)).ok()
     }
 
-    /// Returns the address of the program headers.
+    /// Returns the address of the image's ELF program headers, which say how it is loaded.
     pub(crate) fn program_headers(&self) -> usize {
         let header: Elf64_Ehdr = self.read(0);
         let offset = usize::try_from(header.e_phoff).unwrap_or(0);

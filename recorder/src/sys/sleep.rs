@@ -49,8 +49,8 @@ impl Bell {
         }
     }
 
-    /// Sleeps until the bell is rung, at most for `time`. Returns true if it was rung; a signal
-    /// also ends the sleep.
+    /// Puts the calling thread to sleep until another thread calls [`Bell::ring`], at most for
+    /// `time`. Returns true if that happened. A signal also ends the sleep.
     pub(crate) fn wait(&self, time: Duration) -> bool {
         let states = (Ordering::Acquire, Ordering::Acquire);
         let sleeps = self.0.compare_exchange(SILENT, ASLEEP, states.0, states.1);

@@ -21,7 +21,7 @@ pub fn tid() -> u32 {
     u32::try_from(tid).unwrap_or(0)
 }
 
-/// Returns the kernel's name of the calling thread.
+/// Returns the name of the calling thread, as the kernel stores it (up to 15 bytes).
 pub(crate) fn name() -> io::Result<String> {
     let mut bytes = [0u8; 16];
     // SAFETY: PR_GET_NAME fills up to 16 bytes.
