@@ -126,8 +126,8 @@ impl Tracks {
         Some((tid, line.map(|record| track_line(pid, tid, record))))
     }
 
-    /// Returns the metadata lines that declare all tracks. Waits at most 1 ms for a thread that looks
-    /// up a track, which takes only a moment.
+    /// Returns the metadata lines that declare all tracks. Waits at most 1 ms for a thread that is
+    /// looking up a track, which takes only a moment.
     pub(crate) fn lines(&self, pid: u32) -> Vec<u8> {
         let lock = wait::lock_until(&self.0, now_ns() + LOCK_WAIT_NS);
         let tracks = lock.iter().flat_map(|tracks| tracks.iter());
