@@ -1,8 +1,8 @@
 // The devices: how busy they were, why they were idle, and which workers they waited for.
 
 const LAUNCHES = [
-  { title: 'launch delay', tip: 'the time from launch to start: half of the slices had at most this', text: (device) => duration(device.launch_delay.p50_ns), sort: (device) => device.launch_delay.p50_ns },
-  { title: 'short', tip: 'slices that took less time than the host needed to launch them', text: (device) => share(device.short_slices, device.slices), sort: (device) => device.short_slices },
+  { title: 'launch delay', tip: 'the median time from the launch of a slice to its start', text: (device) => duration(device.launch_delay.p50_ns), sort: (device) => device.launch_delay.p50_ns },
+  { title: 'short', tip: 'the share of slices that took less time than the host needed to launch them', text: (device) => share(device.short_slices, device.slices), sort: (device) => device.short_slices },
 ];
 
 function deviceTable() {
@@ -42,8 +42,8 @@ function streamTable() {
     { title: 'slices', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
     { title: 'busy', text: (row) => share(row.busy_ns, wall.get(row.process)), sort: (row) => row.busy_ns / (wall.get(row.process) || 1) },
     { title: 'replays', tip: 'replays of graphs', text: ({ replays }) => count(replays), sort: ({ replays }) => replays },
-    { title: 'queue', tip: 'slices that are launched but not started, as a mean over time', text: ({ mean_queue: mean }) => mean?.toFixed(1) ?? '', sort: ({ mean_queue: mean }) => mean },
-    { title: 'longest', tip: 'the maximum of these slices at a launch', text: ({ max_queue: max }) => (max === null ? '' : count(max)), sort: ({ max_queue: max }) => max },
+    { title: 'queue', tip: 'the mean number of recorded slices that were launched but had not started', text: ({ mean_queue: mean }) => mean?.toFixed(1) ?? '', sort: ({ mean_queue: mean }) => mean },
+    { title: 'longest', tip: 'the maximum number of such slices', text: ({ max_queue: max }) => (max === null ? '' : count(max)), sort: ({ max_queue: max }) => max },
   ];
   return figure('Their streams', table(columns, data.stream));
 }
@@ -98,7 +98,7 @@ function rankTable() {
     { title: 'collectives', tip: 'collectives that several devices took part in', text: (row) => count(row.collectives) },
     { title: 'last in', tip: 'the share of its collectives that it started last', text: (row) => share(row.last, row.collectives), sort: (row) => row.last / row.collectives },
     { title: 'outlier in', tip: 'by Dixon’s test at 99 %, or by three standard deviations for more than ten devices', text: (row) => share(row.outlier, row.collectives), sort: (row) => row.outlier / row.collectives },
-    { title: 'late by', tip: 'how much earlier its collectives would have started without it', text: (row) => duration(row.late_ns), sort: (row) => row.late_ns },
+    { title: 'late by', tip: 'the delay that it alone caused: how much earlier its collectives would have started without it', text: (row) => duration(row.late_ns), sort: (row) => row.late_ns },
     { title: 'waited', tip: 'the time that it waited for others in collectives', text: (row) => duration(row.waited_ns), sort: (row) => row.waited_ns },
   ];
   return figure('Which device was last in collectives', table(columns, data.rank));

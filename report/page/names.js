@@ -8,7 +8,7 @@ function nameTable() {
     { title: 'category', tip: 'the category of the spans', class: 'text', text: (row) => row.category, sort: (row) => row.category },
     { title: 'ncall', tip: 'the number of calls', text: (row) => count(row.ncall), sort: (row) => row.ncall },
     { title: 'tsub', tip: 'time excluding inner spans', text: (row) => duration(row.tsub_ns), sort: (row) => row.tsub_ns },
-    { title: 'share', tip: 'tsub as a share of the serving time', text: (row) => share(row.tsub_ns, wall) },
+    { title: 'share', tip: 'tsub as a share of the serving time: more than 100 % if spans ran in parallel', text: (row) => share(row.tsub_ns, wall) },
     ...(data.names.some((row) => row.tsub_cpu_ns != null) ? [{ title: 'on CPU', tip: 'tsub in CPU time of the thread', text: (row) => duration(row.tsub_cpu_ns), sort: (row) => row.tsub_cpu_ns }] : []),
     { title: 'ttot', tip: 'time including inner spans', text: (row) => duration(row.ttot_ns), sort: (row) => row.ttot_ns },
     { title: 'tavg', tip: 'the mean ttot per call', text: (row) => duration(row.tavg_ns), sort: (row) => row.tavg_ns },

@@ -70,7 +70,7 @@ function findings(window) {
   if (data.findings.length === 0) return element('p', {}, 'Nothing stands out by the rules of docs/time.md.');
   const card = ({ rule, waited, cost, of: whole, evidence, advice, place }) => element('article', { class: 'card' },
     element('h3', {}, sentence(words(rule)).slice(0, -1)),
-    element('p', { class: 'cost' }, waited > 0 && explained(element('b', { tabindex: 0 }, `${share(waited, 1)} of users’ waiting time`), 'the cost as a share of the time that users waited, by which the findings are ordered'),
+    element('p', { class: 'cost' }, waited > 0 && explained(element('b', { tabindex: 0 }, `${share(waited, 1)} of users’ waiting time`), 'the cost as a share of the time in which users waited for answers; the findings are ordered by it'),
       element('span', { class: 'soft' }, `${share(cost, 1)} of ${WHOLES[whole]}`)),
     element('p', {}, marked(sentence(evidence))), element('p', {}, element('b', {}, 'Try: '), marked(advice), /[.!?]$/.test(advice) ? '' : '.'),
     place && element('p', { class: 'controls' }, window && element('button', { type: 'button', onclick: () => window.showPlace(place) }, 'select this time'), opens(place.from_ns, place.dur_ns)));
@@ -86,7 +86,7 @@ function startUp() {
     { title: 'started at', tip: 'the start of the first one, from the start of the trace', text: ({ start_ns: ns }) => duration(ns), sort: ({ start_ns: ns }) => ns },
     { title: 'calls', tip: 'the number of calls', text: ({ ncall }) => count(ncall), sort: ({ ncall }) => ncall },
     { title: 'self time', tip: 'their time excluding inner spans', text: ({ tsub_ns: ns }) => duration(ns), sort: ({ tsub_ns: ns }) => ns },
-    { title: 'share', tip: 'the self time as a share of the start-up', text: ({ tsub_ns: ns }) => share(ns, wall) },
+    { title: 'share', tip: 'the self time as a share of the start-up: more than 100 % if spans ran in parallel', text: ({ tsub_ns: ns }) => share(ns, wall) },
     { title: 'total', tip: 'their time including inner spans', text: ({ ttot_ns: ns }) => duration(ns), sort: ({ ttot_ns: ns }) => ns },
   ];
   return wall > 0 && [element('p', {}, `The server was ready after ${duration(wall)}.`), spans.length > 0 && figure('What took longest until then', table(columns, spans))];
@@ -105,10 +105,10 @@ function settings() {
 function load() {
   const percent = (of) => (value) => (of === 'kv_used_percent' ? `${value.toFixed(1)} %` : value.toFixed(1));
   const columns = [
-    { title: 'level', tip: 'weighted by time: for half of the time, it was at most p50', class: 'text', text: ({ of, process }) => (process == null ? LEVELS[of] : `${LEVELS[of]}, ${processName(process)}`) },
-    ...['mean', 'p50', 'p90', 'p99', 'max'].map((name) => ({ title: name, tip: name === 'mean' || name === 'max' ? undefined : `the level was at most this for ${name.slice(1)} % of the time`, text: (level) => percent(level.of)(level[name]) })),
+    { title: 'level', tip: 'values over time: for half of the time, the value was at most p50', class: 'text', text: ({ of, process }) => (process == null ? LEVELS[of] : `${LEVELS[of]}, ${processName(process)}`) },
+    ...['mean', 'p50', 'p90', 'p99', 'max'].map((name) => ({ title: name, tip: name === 'mean' || name === 'max' ? undefined : `the value was at most this for ${name.slice(1)} % of the time`, text: (level) => percent(level.of)(level[name]) })),
   ];
-  return data.load.length > 0 && figure('Levels, weighted by time', table(columns, data.load));
+  return data.load.length > 0 && figure('Levels over time', table(columns, data.load));
 }
 
 const METRICS = { engine_ttft: 'TTFT, engine', ttft: 'TTFT', tpot: 'TPOT', e2e: 'E2E' };
@@ -123,8 +123,8 @@ function sizing() {
   const advice = ({ refused, target_ns: target, concurrency: many, is_beyond: isBeyond }) => {
     if (refused) return `no advice: ${REFUSED[refused]}`;
     if (target == null) return '';
-    if (many === 0) return `even one request does not meet ${duration(target)}`;
-    return `${duration(target)} holds up to ${many}${isBeyond ? ', the highest point, and maybe beyond' : ''}`;
+    if (many === 0) return `even a single request exceeds ${duration(target)}`;
+    return `stays within ${duration(target)} up to ${many}${isBeyond ? ', the highest point, and maybe beyond' : ''}`;
   };
   const pointText = (point) => `${point.concurrency.toFixed(1)}: ${duration(point.p95_ns)}`;
   const columns = [
@@ -162,7 +162,7 @@ function chartGrid(charts, names, window) {
 /** Returns the sections in order. Each has an id, a title, a function that creates its contents, and true if it is folded. */
 function sections(window, charts) {
   const { request, timeline, device, worker } = data;
-  const none = 'No event names a request: docs/time.md lists the events to record.';
+  const none = 'No event has a request_id: docs/time.md lists the events to record.';
   const list = request.id.length > 0 && new RequestList(window);
   const run = (timeline.series.length > 0 || data.run_phases.length > 0) && new RunTimeline(window);
   if (run) charts.push(run);

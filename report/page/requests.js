@@ -11,7 +11,7 @@ const ORDERS = [
 /** Returns a note on the requests that some figures leave out. */
 function outOfOrder() {
   const { requests: n, request_ids: ids } = data.requests.out_of_order;
-  const words = `${counted(n, 'request has', 'requests have')} events out of order, for example because host clocks differ: left out of the figures between them`;
+  const words = `${counted(n, 'request has', 'requests have')} events out of order, for example because host clocks differ; figures between these events leave them out`;
   return n > 0 && element('p', { class: 'soft' }, `${words} (${ids.join(', ')}${n > ids.length ? ', …' : ''}).`);
 }
 
@@ -25,7 +25,7 @@ function requestFigures() {
   const absent = data.request_figures.filter(({ quantiles }) => quantiles.n === 0).map(({ name }) => name);
   return [
     figure(`${counted(data.requests.n, 'request', 'requests')}: ${outcomes()}`, table(columns, present), 'request_summary'),
-    absent.length > 0 && element('p', { class: 'soft' }, `Not in this trace: ${absent.join(', ')}.`),
+    absent.length > 0 && element('p', { class: 'soft' }, `Not recorded: ${absent.join(', ')}.`),
     outOfOrder(),
     data.requests.n < 30 && element('p', { class: 'soft' }, `p90 and p99 of only ${counted(data.requests.n, 'request', 'requests')} say little.`),
   ];
@@ -34,8 +34,10 @@ function requestFigures() {
 /** Returns the outcomes of the requests, and their rate. */
 function outcomes() {
   const { ok, aborted, failed, unfinished, requests_per_s: rate, output_tokens_per_s: tokens } = data.requests;
-  const ends = [[ok, 'ok'], [aborted, 'aborted'], [failed, 'failed'], [unfinished, 'unfinished']].filter(([n]) => n > 0).map(([n, word]) => `${count(n)} ${word}`);
-  return [ends.join(', '), rate != null && `${rate.toFixed(1)} a second`, tokens != null && `${count(tokens)} output tokens a second`].filter(Boolean).join('; ');
+  const ends = [[ok, 'ok'], [failed, 'failed'], [aborted, 'aborted'], [unfinished, 'unfinished']].filter(([n]) => n > 0);
+  const words = ends.length === 1 && ends[0][0] > 1 ? `all ${ends[0][1]}` : ends.map(([n, word]) => `${count(n)} ${word}`).join(', ');
+  const rates = [rate != null && `${rate.toFixed(1)} answered per second`, tokens != null && `${count(tokens)} output tokens per second`].filter(Boolean);
+  return [words, rates.join(', ')].filter(Boolean).join('; ');
 }
 
 /** Returns the parts of the time of the mean request, of the one at the 99th percentile, and of the slowest. */
@@ -76,7 +78,7 @@ function phases() {
 function prefixes() {
   const { requests, n, prompt_tokens: all, tokens_without_hash: without, shared_share: repeated, cached_share: cached, unique, shared, prefixes: list } = data.prefixes;
   if (n === 0) return undefined;
-  const had = cached == null ? 'cache hits are not recorded' : `the cache had ${share(cached, 1)}`;
+  const had = cached == null ? 'cache hits are not recorded' : `cache hits: ${share(cached, 1)}`;
   const whole = (tokens) => count(Math.round(tokens));
   const percentiles = ['p50', 'p90', 'p95', 'p99'].map((name) => `${name} ${whole(unique[name])}`).join(', ');
   const columns = [
@@ -85,12 +87,12 @@ function prefixes() {
     { title: 'tokens', tip: 'the length of the prefix', text: ({ tokens }) => count(tokens) },
     { title: 'own', tip: 'tokens after the next shorter shared prefix', text: ({ own_tokens: tokens }) => count(tokens) },
     { title: 'saves', tip: 'tokens that all prompts except the first do not have to compute', text: ({ saved_tokens: tokens }) => count(tokens) },
-    { title: 'of all', tip: 'the saved tokens as a share of all tokens', text: ({ saved_share: part }) => share(part, 1) },
-    { title: 'cache had', tip: 'the saved tokens that were in the cache', text: ({ hit_tokens: tokens }) => (tokens == null ? '' : count(tokens)) },
+    { title: 'share', tip: 'the saved tokens as a share of all tokens', text: ({ saved_share: part }) => share(part, 1) },
+    { title: 'in cache', tip: 'the saved tokens that were in the cache', text: ({ hit_tokens: tokens }) => (tokens == null ? '' : count(tokens)) },
     { title: 'engine', tip: 'the engine that received these prompts', class: 'text', text: ({ engine }) => processName(engine) },
   ];
   return figure('Prefixes that prompts share', [
-    element('p', {}, `${requests > n ? `${count(n)} of ${count(requests)}` : count(n)} prompts have recorded hashes. Of ${count(all - without)} tokens, at best ${share(repeated, 1)} were seen before in their engine; ${had}.`),
+    element('p', {}, `${requests > n ? `${count(n)} of ${count(requests)}` : count(n)} prompts have recorded hashes. Of ${count(all - without)} tokens, at most ${share(repeated, 1)} had been seen before by their engine; ${had}.`),
     element('p', {}, `New tokens of a prompt: ${percentiles}, at most ${count(unique.max)}.`),
     without > 0 && element('p', { class: 'soft' }, `${count(without)} more tokens are left out: only the first blocks of a prompt have hashes, at most 512.`),
     list.length > 0 && table(columns, list, { most: SHOWN }),

@@ -10,7 +10,7 @@ pub(crate) use damage::crash_place;
 
 use crate::table::{Activity, CostOf, Finding, IdleCause, RunReport, TraceRange, Unrecognized};
 
-/// Minimum cost of a finding, as a share of the time that users waited. Cheaper findings are dropped.
+/// Minimum cost of a finding, as a share of the time in which users waited for answers. Cheaper findings are dropped.
 const LEAST: f64 = 0.01;
 
 /// Returns the findings, costliest first. Crashes and losses come before everything else.
@@ -64,8 +64,8 @@ fn draft(
     }
 }
 
-/// Returns the cost of a finding as a share of the time that users waited. A request waits while its devices do, so
-/// time of devices without any request does not count.
+/// Returns the cost of a finding as a share of the time in which users waited for answers. A request waits while its
+/// devices do, so time of devices without any request does not count.
 fn waited(report: &RunReport, finding: &Finding) -> f64 {
     let share = match finding.of {
         CostOf::DeviceTime => {

@@ -10,7 +10,7 @@ use crate::amount::duration;
 use crate::table::{CrashedSpan, Finding, RunReport, SeriesKind, Verdict, VerdictRule};
 use trace_merge::Exit;
 
-/// Minimum share of the time that users waited for a cause to become the verdict.
+/// Minimum share of users' waiting time that a cause must take to become the verdict.
 const LEAST: f64 = 0.10;
 /// Minimum share for a cause to become the verdict even if the load is low.
 const CLEAR: f64 = 0.25;
@@ -19,7 +19,7 @@ const LOW_LOAD: f64 = 1.05;
 /// Mean number of queued requests below which almost none are queued.
 const NONE_QUEUED: f64 = 0.05;
 
-/// A cause that may become the verdict, and the share of the time that users waited for it.
+/// A cause that may become the verdict, and its share of users' waiting time.
 struct Candidate {
     waited: f64,
     verdict: Verdict,
@@ -78,11 +78,11 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// Returns a phrase such as "20 % of the time that users waited".
+/// Returns a phrase such as "20 % of the time in which users waited for answers".
 fn of_waiting(report: &RunReport, waited: f64) -> String {
     let whole = match report.requests.n {
         0 => "the devices' time",
-        _ => "the time that users waited",
+        _ => "the time in which users waited for answers",
     };
     format!("{} of {whole}", percent(waited))
 }

@@ -1,7 +1,7 @@
 //! Finds bottlenecks: names by duration times concurrency, and stacks by self time.
 
 use super::amount::{cells, duration, figures_table, grouped, share};
-use super::names::{process_name, shown, wall};
+use super::names::{parallel_note, process_name, shown, wall};
 use crate::table::{NameTime, RunReport, StackTime, path};
 use std::cmp::Reverse;
 
@@ -26,7 +26,9 @@ fn score(name: &NameTime) -> f64 {
 fn write_names(report: &RunReport, top: usize, out: &mut String) {
     let mut names: Vec<&NameTime> = report.names.iter().filter(|name| name.ncall > 0).collect();
     names.sort_by(|one, other| score(other).total_cmp(&score(one)));
-    out.push_str("names      by score: the mean duration times the maximum number at once\n");
+    out.push_str(
+        "names      by score: the mean duration times the maximum number of calls at once\n",
+    );
     let mut rows = vec![cells("name|ncall|mean|p95|p99|at once|score")];
     for name in names.into_iter().take(top) {
         rows.push(vec![
@@ -47,8 +49,9 @@ fn write_stacks(report: &RunReport, top: usize, out: &mut String) {
     let mut order: Vec<&StackTime> = stacks.iter().filter(|stack| stack.tsub_ns > 0).collect();
     order.sort_by_key(|stack| (Reverse(stack.tsub_ns), Reverse(stack.ttot_ns)));
     out.push_str(&format!(
-        "stacks     by tsub, the time excluding inner spans; shares are of {}\n",
-        wall(report)
+        "stacks     by tsub, the time excluding inner spans; shares are of {}{}\n",
+        wall(report),
+        parallel_note(report, order.iter().take(top).map(|stack| stack.tsub_ns))
     ));
     let mut rows = vec![cells("tsub|share|ttot|ncall|process|stack")];
     for stack in order.into_iter().take(top) {

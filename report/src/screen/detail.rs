@@ -71,7 +71,9 @@ fn load_words(load: &LoadAt) -> String {
     );
     match load.scheduled.map(|scheduled| load.in_flight - scheduled) {
         _ if load.in_flight == 0 => {}
+        Some(0) if load.in_flight == 1 => text.push_str(", already scheduled"),
         Some(0) => text.push_str(", all of them scheduled"),
+        Some(_) if load.in_flight == 1 => text.push_str(", not yet scheduled"),
         Some(waiting) => text.push_str(&format!(", {waiting} of them not yet scheduled")),
         None => {}
     }

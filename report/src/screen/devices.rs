@@ -21,11 +21,11 @@ pub(super) fn write(report: &RunReport, out: &mut String) {
     let (listed, all) = (report.device.len().min(LISTED), report.device.len());
     let mut devices = report.device.iter();
     let communication = match devices.clone().any(|device| device.communication_ns > 0) {
-        true => "; communication is exposed where nothing else runs",
+        true => "; exposed: communication while nothing else ran",
         false => "",
     };
     let short = match devices.any(|device| device.short_slices > 0) {
-        true => "; short slices took less time than their launch",
+        true => "; short: slices that took less time than the host needed to launch them",
         false => "",
     };
     out.push_str(&format!(
@@ -101,7 +101,7 @@ fn write_streams(report: &RunReport, out: &mut String) {
     let (listed, all) = (shown.len(), streams.len());
     let queue = match has_queue {
         true => {
-            "; queue: recorded slices that are launched but not started, as mean over time and maximum at a launch"
+            "; queue: mean number of recorded slices that were launched but had not started; longest: their maximum"
         }
         false => "",
     };
@@ -139,15 +139,15 @@ pub(super) fn write_ranks(report: &RunReport, out: &mut String) {
     let mut ranks = report.rank.iter();
     let is_uncertain = ranks.any(|rank| rank.uncertainty_ns != Some(0));
     let clocks = match is_uncertain {
-        true => "; undecided where the difference is within the clocks' uncertainty",
+        true => "; undecided: the clocks are not accurate enough",
         false => "",
     };
     out.push_str(&format!(
-        "ranks      {} of {n}: which device started collectives last, and how long the others waited for it{clocks}\n",
+        "ranks      {} of {n}; last: started the collective last; late by: delay that it alone caused; waited: for others{clocks}\n",
         n.min(LISTED)
     ));
     let mut rows = vec![cells(
-        "|collectives|last|outlier|alone late by|waited|undecided|clocks",
+        "|collectives|last|outlier|late by|waited|undecided|clocks",
     )];
     for rank in report.rank.iter().take(LISTED) {
         rows.push(vec![

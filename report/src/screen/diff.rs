@@ -215,7 +215,7 @@ fn load(diff: &RunDiff) -> Table {
     };
     let mut rows = whole_run(diff);
     let fixed = rows.len();
-    let arrivals = figure("arrivals a second", LoadFigure::ArrivalsPerS, None);
+    let arrivals = figure("arrivals per second", LoadFigure::ArrivalsPerS, None);
     let levels = LEVELS
         .into_iter()
         .filter_map(|(name, mean, max)| figure(name, mean, Some(max)));
@@ -276,8 +276,8 @@ fn whole_run(diff: &RunDiff) -> Vec<Vec<String>> {
         }
     }
     let rates = [
-        ("answers a second", diff.requests_per_s),
-        ("output tokens a second", diff.output_tokens_per_s),
+        ("answers per second", diff.requests_per_s),
+        ("output tokens per second", diff.output_tokens_per_s),
     ];
     for (name, (one, other)) in rates {
         if is_changed(one, other) {

@@ -32,18 +32,28 @@ fn write_findings(report: &RunReport, options: ScreenOptions<'_>, out: &mut Stri
         true => "worker time is from the first step of a worker to its last",
         false => "device time is from the first slice of a device to its last",
     };
-    out.push_str(&format!("findings   the costliest first; {time_range}\n"));
+    let mut findings = report.findings.iter().take(SHOWN);
+    let waiting = match findings.any(|finding| has_waiting_share(report, finding)) {
+        true => "waiting time is the time in which users waited for answers; ",
+        false => "",
+    };
+    out.push_str(&format!(
+        "findings   the costliest first; {waiting}{time_range}\n"
+    ));
     let e2e = &report.requests.e2e;
     for finding in report.findings.iter().take(SHOWN) {
         let base = match finding.of {
             CostOf::RequestTime if e2e.n > 0 => {
                 let each_ns = finding.cost * e2e.mean_ns;
-                &format!("a request's time, {} of the mean one", duration(each_ns))
+                &format!(
+                    "a request's time, {} for the mean request",
+                    duration(each_ns)
+                )
             }
             _ => whole(report, finding.of),
         };
-        let waited = match is_waiting(report, finding) && finding.of != CostOf::RequestTime {
-            true => &format!("{} of waiting; ", percent(finding.waited)),
+        let waited = match has_waiting_share(report, finding) {
+            true => &format!("{} of waiting time; ", percent(finding.waited)),
             false => "",
         };
         out.push_str(&format!(
@@ -60,6 +70,12 @@ fn write_findings(report: &RunReport, options: ScreenOptions<'_>, out: &mut Stri
             report.findings.len() - SHOWN
         ));
     }
+}
+
+/// Returns true if the full report shows the waiting time that a finding caused. A share of a request's time is already
+/// a share of its waiting time.
+fn has_waiting_share(report: &RunReport, finding: &Finding) -> bool {
+    is_waiting(report, finding) && finding.of != CostOf::RequestTime
 }
 
 /// Returns true if users waited because of a finding.
@@ -88,7 +104,9 @@ pub(super) fn brief(report: &RunReport, options: ScreenOptions<'_>) -> Vec<Strin
         .any(|finding| is_waiting(report, finding));
     if !report.findings.is_empty() {
         let head = match is_waiting {
-            true => "findings   the costliest first; waiting is the time that users waited",
+            true => {
+                "findings   the costliest first; shares are of the time in which users waited for answers"
+            }
             false => "findings   the costliest first",
         };
         lines.push(head.to_owned());
@@ -117,7 +135,7 @@ pub(super) fn brief(report: &RunReport, options: ScreenOptions<'_>) -> Vec<Strin
 fn brief_finding(report: &RunReport, finding: &Finding, options: ScreenOptions<'_>) -> Vec<String> {
     let rule = finding.rule.replace('_', " ");
     let share = match is_waiting(report, finding) {
-        true => format!("{} of waiting", percent(finding.waited)),
+        true => percent(finding.waited),
         false => format!("{} of {}", percent(finding.cost), whole(report, finding.of)),
     };
     let text = format!("{rule} ({share}): {}", finding.evidence);

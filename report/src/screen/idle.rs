@@ -9,14 +9,23 @@ use crate::table::{Activity, DeviceIdle, IdleCause, RunReport};
 pub(crate) fn words(cause: IdleCause) -> (&'static str, &'static str) {
     match cause {
         IdleCause::NotRecorded => ("not recorded", "events were lost"),
-        IdleCause::LaunchDelay => ("launch delay", "launched, but not yet started"),
-        IdleCause::Gc => ("garbage collection", "of Python, in worker or engine"),
+        IdleCause::LaunchDelay => ("launch delay", "work was launched, but had not started"),
+        IdleCause::Gc => (
+            "garbage collection",
+            "Python collected garbage in the worker or the engine",
+        ),
         IdleCause::KvTransfer => ("KV transfer", "keys and values were being transferred"),
-        IdleCause::Preparing => ("preparing", "the worker's step before its first launch"),
-        IdleCause::LaunchGap => ("launch gaps", "between launches: the host is slower"),
-        IdleCause::Sampling => ("sampling", "and reading back, after the last launch"),
-        IdleCause::Worker => ("worker", "had received work, but had not started it"),
-        IdleCause::NoRequest => ("no request", "too little load, no bottleneck"),
+        IdleCause::Preparing => (
+            "preparing",
+            "the worker prepared the first launch of its step",
+        ),
+        IdleCause::LaunchGap => ("launch gaps", "the host was late with the next launch"),
+        IdleCause::Sampling => ("sampling", "the worker sampled tokens, or copied them back"),
+        IdleCause::Worker => ("worker", "the worker had not started the work it had"),
+        IdleCause::NoRequest => (
+            "no request",
+            "no request was in flight, which is no bottleneck",
+        ),
         IdleCause::Scheduling => ("scheduling", "the engine chose what runs next"),
         IdleCause::Output => ("output", "the engine processed a step's output"),
         IdleCause::OtherRank => ("other rank", "another worker was still in its step"),
@@ -29,7 +38,7 @@ pub(crate) fn words(cause: IdleCause) -> (&'static str, &'static str) {
             "not schedulable",
             "requests were queued, but none could run",
         ),
-        IdleCause::Engine => ("engine", "had requests; no span shows what it did"),
+        IdleCause::Engine => ("engine", "the engine did something that no span shows"),
         IdleCause::Unknown => ("unknown", "no span explains it"),
     }
 }
@@ -37,10 +46,13 @@ pub(crate) fn words(cause: IdleCause) -> (&'static str, &'static str) {
 fn activity(activity: Activity) -> (&'static str, &'static str) {
     match activity {
         Activity::Schedule => ("schedule", "in the engine"),
-        Activity::Dispatch => ("dispatch", "in the engine, with its wait for the workers"),
+        Activity::Dispatch => (
+            "dispatch",
+            "in the engine, including its wait for the workers",
+        ),
         Activity::Output => ("output", "in the engine"),
         Activity::Step => ("step", "in the worker"),
-        Activity::Sample => ("sample", "in the worker, with reading back"),
+        Activity::Sample => ("sample", "in the worker, including the copy back"),
         Activity::KvTransfer => ("KV transfer", ""),
         Activity::Gc => ("garbage collection", ""),
         Activity::Batch => ("batch", "on the workers, while the engine continues"),
@@ -71,8 +83,13 @@ pub(super) fn write(report: &RunReport, out: &mut String) {
             "a device was idle for {idle} of the time on average, all of them at once for {at_once}{clocks}"
         ),
     };
-    out.push_str(&format!("idle       {line}; by cause:\n"));
-    let mut rows = vec![cells("|each|of idle||most on")];
+    let means = match (report.device.is_empty(), n) {
+        (_, 1) => "",
+        (true, _) => ", with the mean of all workers",
+        (false, _) => ", with the mean of all devices",
+    };
+    out.push_str(&format!("idle       {line}; by cause{means}:\n"));
+    let mut rows = vec![cells("|mean|share||most affected")];
     for (cause, ns) in causes(&report.idle) {
         let (name, meaning) = words(cause);
         rows.push(vec![
@@ -155,7 +172,7 @@ fn write_host(report: &RunReport, n: u64, out: &mut String) {
     if rows.len() > 1 {
         out.push_str(&figures_table(&rows, 1..6));
         out.push_str(
-            "  exposed: host time in which the device was idle; all figures are means per device\n",
+            "  exposed: host time in which the device was idle; mean: per call; other figures: means per device\n",
         );
     }
 }

@@ -8,7 +8,7 @@ pub(super) fn write(report: &RunReport, out: &mut String) {
     if report.load.is_empty() {
         return;
     }
-    out.push_str("load       levels weighted by time: half of the time they were at most p50\n");
+    out.push_str("load       over time: for half of the time, the value was at most p50\n");
     let mut rows = vec![cells("|mean|p50|p90|p99|max")];
     for level in &report.load {
         let figures = [level.mean, level.p50, level.p90, level.p99, level.max];
@@ -58,7 +58,7 @@ fn write_unfinished(report: &RunReport, out: &mut String) {
     let over = level.mean - expected;
     if over > 0.05 {
         out.push_str(&format!(
-            "  on average, {expected:.1} of them end in the trace and {over:.1} do not (Little's law)\n"
+            "  of the mean number in flight, {expected:.1} end in the trace and {over:.1} do not (Little's law)\n"
         ));
     }
 }
@@ -70,7 +70,7 @@ fn write_spikes(report: &RunReport, out: &mut String) {
         return;
     };
     out.push_str(&format!(
-        "  {}, the longest at {} for {}: up to {} requests at once, {} in all",
+        "  {}, the longest at {} for {}: up to {} requests at once and {} in total",
         counted(report.spikes.n, "spike", "spikes"),
         duration(longest.start_ns as f64),
         duration(longest.dur_ns as f64),
@@ -80,7 +80,7 @@ fn write_spikes(report: &RunReport, out: &mut String) {
     if let (Some(inside_ns), Some(others_ns)) = (longest.e2e_mean_ns, longest.others_e2e_mean_ns) {
         let (inside, others) = (duration(inside_ns), duration(others_ns));
         out.push_str(&format!(
-            " with a mean E2E of {inside}, and {others} outside"
+            ", with a mean E2E of {inside} instead of {others}"
         ));
     }
     out.push('\n');
@@ -98,7 +98,9 @@ fn write_sizing(report: &RunReport, out: &mut String) {
         let points = counted(sizing.points.len() as u64, "point", "points");
         let line = sizing.fit.map(|fit| {
             let (each, r_squared) = (duration(fit.slope_ns), fit.r_squared);
-            format!("{each} for each request in flight, from {points} (R² {r_squared:.2})")
+            format!(
+                "grows by {each} with each request in flight, from {points} (R² {r_squared:.2})"
+            )
         });
         out.push_str(&format!("  p95 of {name}: {}", line.unwrap_or(points)));
         match sizing.refused {
@@ -120,9 +122,11 @@ fn write_advice(sizing: &Sizing, out: &mut String) {
     };
     let (target, many) = (duration(target_ns as f64), grouped(concurrency));
     out.push_str(&match (concurrency, sizing.is_beyond) {
-        (0, _) => format!("; even one request does not meet {target}"),
-        (_, true) => format!("; {target} holds up to {many}, the highest point, and maybe beyond"),
-        (_, false) => format!("; {target} holds up to {many}"),
+        (0, _) => format!("; even a single request exceeds {target}"),
+        (_, true) => {
+            format!("; stays within {target} up to {many}, the highest point, and maybe beyond")
+        }
+        (_, false) => format!("; stays within {target} up to {many}"),
     });
 }
 
@@ -166,7 +170,7 @@ fn write_batching(report: &RunReport, out: &mut String) {
         ));
         if let Some((more_ns, _)) = batching.stall().filter(|(more_ns, _)| *more_ns > 0.0) {
             out.push_str(&format!(
-                "    a step without prompts takes {}; with a prompt in it {} longer ({} of the steps)\n",
+                "    a step without a prompt takes {}, and a step with a prompt {} longer ({} of the steps)\n",
                 duration(batching.decode_step_ns),
                 duration(more_ns),
                 share(batching.mixed_steps as f64, batching.steps as f64)

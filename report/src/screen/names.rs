@@ -40,9 +40,11 @@ pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
         NameOrder::Max => "max, the longest call",
     };
     let (all, shown_count) = (grouped(names.len() as u64), grouped(shown as u64));
+    let tsub_ns = names.iter().take(shown).map(|name| name.tsub_ns);
     let mut out = format!(
-        "names      {shown_count} of {all} by {by}; shares are of {}\n",
-        wall(report)
+        "names      {shown_count} of {all} by {by}; shares are of {}{}\n",
+        wall(report),
+        parallel_note(report, tsub_ns)
     );
     let mut rows = vec![cells(
         "name|process|group|ncall|tsub|share|on CPU|ttot|tavg|p50|p99|max",
@@ -90,6 +92,18 @@ pub(super) fn wall(report: &RunReport) -> &'static str {
     match report.serving.is_whole {
         true => "the run's wall time",
         false => "the serving time",
+    }
+}
+
+/// Returns a note for a table of times as shares of the run's time. It is empty unless one of the times (`tsub_ns`) is
+/// longer than the run, because it is the sum of spans that ran in parallel.
+pub(super) fn parallel_note(
+    report: &RunReport,
+    mut tsub_ns: impl Iterator<Item = i64>,
+) -> &'static str {
+    match tsub_ns.any(|ns| ns > report.serving.wall_ns) {
+        true => ", above 100 % where spans ran in parallel",
+        false => "",
     }
 }
 

@@ -26,11 +26,11 @@ pub(super) fn write(report: &RunReport, out: &mut String) {
         .saturating_sub(prefixes.tokens_without_hash);
     let repeated = share(prefixes.shared_share, 1.0);
     let hit = match prefixes.cached_share {
-        Some(part) => format!("the cache had {}", share(part, 1.0)),
+        Some(part) => format!("cache hits: {}", share(part, 1.0)),
         None => "cache hits are not recorded".to_owned(),
     };
     out.push_str(&format!(
-        "prompts    {prompts} recorded hashes; of {} tokens, at best {repeated} were seen before in their engine; {hit}\n",
+        "prompts    {prompts} recorded hashes; of {} tokens, at most {repeated} had been seen before by their engine; {hit}\n",
         grouped(tokens)
     ));
     write_unique(prefixes, out);
@@ -86,7 +86,7 @@ fn write_prefixes(report: &RunReport, out: &mut String) {
         ]
     };
     let mut rows = vec![cells(
-        "shared prefix|prompts|tokens|own|saves|of all|cache had|in",
+        "shared prefix|prompts|tokens|own|saves|share|in cache|engine",
     )];
     rows.extend(prefixes.prefixes.iter().take(PREFIXES).map(row));
     out.push_str(&figures_table(&rows, 1..7));

@@ -42,8 +42,8 @@ pub(super) fn summary(recorded: &Recorded) -> String {
         counted(recorded.events, "event", "events"),
     ];
     if tracks > 0 {
-        let many = "devices or groups of tracks";
-        parts.push(counted(tracks, "device or group of tracks", many));
+        let many = "devices or other groups of tracks";
+        parts.push(counted(tracks, "device or other group of tracks", many));
     }
     parts.join(", ")
 }

@@ -17,34 +17,16 @@ pub(super) fn write(report: &RunReport, out: &mut String) {
         out.push_str("requests   none: no event has a request_id (docs/time.md lists the events to record)\n");
         return;
     }
-    let parts = [
-        (summary.ok, "ok"),
-        (summary.aborted, "aborted"),
-        (summary.failed, "failed"),
-        (summary.unfinished, "unfinished"),
-    ];
-    let parts: Vec<String> = parts
-        .iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, word)| format!("{} {word}", grouped(*n)))
-        .collect();
-    let mut line = format!("requests   {}: {}", grouped(summary.n), parts.join(", "));
-    if let Some(rate) = summary.requests_per_s {
-        line.push_str(&format!("; {rate:.1} a second"));
-    }
-    if let Some(rate) = summary.output_tokens_per_s {
-        line.push_str(&format!(", {rate:.0} output tokens a second"));
-    }
+    out.push_str(&outcomes(summary));
     let all = 0..report.recorded.processes.len();
-    line.push_str(&clock_note(&report.recorded, all));
-    out.push_str(&line);
+    out.push_str(&clock_note(&report.recorded, all));
     out.push('\n');
     if let Some(goodput) = &summary.goodput {
         let rate = goodput.requests_per_s.unwrap_or(0.0);
         let good = share(goodput.requests as f64, summary.n as f64);
         let met = grouped(goodput.requests);
         out.push_str(&format!(
-            "  goodput: {met} ({good}) met the objectives; {rate:.1} a second\n"
+            "  goodput: {met} ({good}) met the objectives, {rate:.1} per second\n"
         ));
     }
     write_figures(report, out);
@@ -58,6 +40,36 @@ pub(super) fn write(report: &RunReport, out: &mut String) {
         ));
     }
     write_intervals(summary, out);
+}
+
+/// Returns the line with the number of requests, how they ended, and how many requests and output tokens the server
+/// answered per second.
+pub(super) fn outcomes(summary: &RequestSummary) -> String {
+    let ends = [
+        (summary.ok, "ok"),
+        (summary.failed, "failed"),
+        (summary.aborted, "aborted"),
+        (summary.unfinished, "unfinished"),
+    ];
+    let ends: Vec<_> = ends.into_iter().filter(|(n, _)| *n > 0).collect();
+    let words = match ends[..] {
+        [(1, word)] => format!(", {word}"),
+        [(_, word)] => format!(", all {word}"),
+        _ => {
+            let ends = ends
+                .iter()
+                .map(|(n, word)| format!("{} {word}", grouped(*n)));
+            format!(": {}", ends.collect::<Vec<_>>().join(", "))
+        }
+    };
+    let mut line = format!("requests   {}{words}", grouped(summary.n));
+    if let Some(rate) = summary.requests_per_s {
+        line += &format!("; {rate:.1} answered per second");
+    }
+    if let Some(rate) = summary.output_tokens_per_s {
+        line += &format!(", {rate:.0} output tokens per second");
+    }
+    line
 }
 
 /// Returns the figures of a report's requests.
@@ -77,7 +89,7 @@ fn write_figures(report: &RunReport, out: &mut String) {
     if !absent.is_empty() {
         let names: Vec<&str> = absent.iter().map(|figure| figure.name).collect();
         out.push_str(&format!(
-            "  not in this trace: {} (docs/time.md#names-that-the-report-knows lists the events that they need)\n",
+            "  not recorded: {} (docs/time.md#names-that-the-report-knows lists the events for these figures)\n",
             names.join(", ")
         ));
     }
@@ -100,7 +112,7 @@ fn write_out_of_order(out_of_order: &OutOfOrder, out: &mut String) {
         ""
     };
     out.push_str(&format!(
-        "  {requests} events out of order, for example because host clocks differ: left out of the figures between them ({}{more})\n",
+        "  {requests} events out of order, for example because host clocks differ; figures between these events leave them out ({}{more})\n",
         ids.join(", ")
     ));
 }
@@ -119,7 +131,9 @@ fn write_parts(parts: &RequestParts, out: &mut String) {
             duration(slowest_ns as f64),
         ]
     };
-    let mut rows = vec![cells("where it goes|mean|share|the p99 one|the slowest")];
+    let mut rows = vec![cells(
+        "where time goes|mean|share|p99 request|slowest request",
+    )];
     for part in &parts.parts {
         rows.push(line(&part.name, part.mean_ns, part.p99_ns, part.slowest_ns));
     }

@@ -39,7 +39,7 @@ pub(super) fn write(report: &RunReport, out: &mut String) {
         let (start, dur) = (duration(start_ns as f64), duration(dur_ns as f64));
         [start, dur]
     };
-    let mut rows = vec![cells("|at|took|id or process|most of it")];
+    let mut rows = vec![cells("|at|took|id or process|mostly in")];
     rows.extend(slowest_requests(report));
     for step in report.slow_steps.iter().take(SHOWN) {
         let [at, took] = time(step.start_ns, step.dur_ns);
@@ -62,7 +62,7 @@ pub(super) fn write(report: &RunReport, out: &mut String) {
     }
     if rows.len() > 1 {
         out.push_str(
-            "slowest    to open one: sa-profile open RUN --at 1.2s --for 50ms, with its time\n",
+            "slowest    to see one in Perfetto: sa-profile open RUN --at 1.2s --for 50ms, with its own times\n",
         );
         out.push_str(&figures_table(&rows, 1..3));
         out.push('\n');

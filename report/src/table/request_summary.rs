@@ -90,7 +90,7 @@ impl RequestSummary {
         let is_arrival_known = self.is_arrival_known();
         let from = match is_arrival_known {
             true => "from arrival in the kernel",
-            false => "from when the frontend received it",
+            false => "from when the frontend received the request",
         };
         let to_first_token = match (is_streamed, is_arrival_known) {
             (true, _) => "until the first part of the response left",
@@ -101,14 +101,18 @@ impl RequestSummary {
             format!("{from} {to_first_token}"),
             format!("{from} to the end"),
         );
-        let the_same = "the same, from when the application received it";
+        let the_same = "the same, but from when the application received the request";
         let figures = [
             (
                 "queue",
                 &self.queue,
                 "from the engine's queue to the first schedule",
             ),
-            ("prefill", &self.prefill, "from there to the first token"),
+            (
+                "prefill",
+                &self.prefill,
+                "from the first schedule to the first token",
+            ),
             ("decode", &self.decode, "from the first token to the last"),
             (
                 "TTFT, engine",
@@ -117,8 +121,8 @@ impl RequestSummary {
             ),
             ("TTFT, frontend", &self.ttft, &ttft),
             ("TTFT, application", &self.application_ttft, the_same),
-            ("TPOT", &self.tpot, "per output token after the first"),
-            ("ITL", &self.itl, "between tokens, of all requests together"),
+            ("TPOT", &self.tpot, "time per output token after the first"),
+            ("ITL", &self.itl, "time between tokens, over all requests"),
             ("E2E", &self.e2e, &e2e),
             ("E2E, application", &self.application_e2e, the_same),
         ];

@@ -94,9 +94,9 @@ fn a_line_through_the_p95_gives_the_concurrency_for_an_objective() {
     let engine = sizing(&report, Metric::EngineTtft).fit.unwrap();
     near(engine.intercept_ns, 2_998_000.0);
     let words = [
-        "p95 of E2E: 2.00 ms for each request in flight, from 6 points (R² 1.00); 19.0 ms holds up to 4\n",
-        "p95 of TTFT, frontend: 1.00 ms for each request in flight, from 6 points (R² 1.00); 1.00 s holds up to 6, the highest point, and maybe beyond\n",
-        "(R² 1.00); even one request does not meet 500 µs\n",
+        "p95 of E2E: grows by 2.00 ms with each request in flight, from 6 points (R² 1.00); stays within 19.0 ms up to 4\n",
+        "p95 of TTFT, frontend: grows by 1.00 ms with each request in flight, from 6 points (R² 1.00); stays within 1.00 s up to 6, the highest point, and maybe beyond\n",
+        "(R² 1.00); even a single request exceeds 500 µs\n",
     ];
     let text = screen::text(&report);
     has_words(&text, &words);

@@ -184,7 +184,7 @@ fn a_page_works_in_a_browser() {
         "launch gaps (",
         "queue → prefill → decode",
         "no advice: three points",
-        "2 of 60 prompts have recorded hashes. Of 64 tokens, at best 25.0 % were seen before in their engine; cache hits are not recorded.",
+        "2 of 60 prompts have recorded hashes. Of 64 tokens, at most 25.0 % had been seen before by their engine; cache hits are not recorded.",
         "16 more tokens are left out: only the first blocks of a prompt have hashes",
         "00000000000000aa",
         "sa-profile open 'a run' --at ",

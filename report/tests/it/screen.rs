@@ -206,7 +206,7 @@ fn a_terminal_shows_the_same_with_styles() {
     let [plain, styled] = [false, true].map(|is_styled| screen::brief(&report, options(is_styled)));
     for words in [
         "\u{1b}[1mRequests waited ",
-        "  \u{1b}[36mqueue\u{1b}[0m (82 % of waiting)",
+        "  \u{1b}[36mqueue\u{1b}[0m (82 %)",
         "\u{1b}[33mmissing\u{1b}[0m    1 event lost",
     ] {
         assert!(styled.contains(words), "{words:?}: {styled:?}");

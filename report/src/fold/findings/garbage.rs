@@ -26,7 +26,7 @@ fn longest_gc(report: &RunReport) -> Option<(usize, i64, u64)> {
 pub(super) fn most_gc(report: &RunReport) -> Option<String> {
     let (process, ns, n) = longest_gc(report)?;
     Some(format!(
-        "; {} most of all, {} and {}",
+        "; most of it in {}: {}, {} in total",
         report.process_name(process),
         times_words(n),
         duration(ns as f64)

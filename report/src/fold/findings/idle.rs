@@ -6,14 +6,14 @@ use super::{draft, has_steps, longest_gap, waited};
 use crate::amount::duration;
 use crate::table::{CostOf, Finding, IdleCause, RunReport};
 
-/// Minimum share of the time that users waited.
+/// Minimum share of the time in which users waited for answers.
 pub(super) const IDLE: f64 = 0.05;
 
 /// Returns the evidence and the advice for an idle cause, or `None` if the cause is unknown or is not a bottleneck.
 fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)> {
     Some(match cause {
         IdleCause::LaunchGap => (
-            "in a step, the devices waited for the next launch: the host is slower than they are",
+            "in a step, the devices waited for the next launch: the host cannot keep up with the devices",
             "graph mode (ACL graphs); fewer and larger kernels; dedicated cores for each worker",
         ),
         IdleCause::LaunchDelay => (
@@ -33,11 +33,11 @@ fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)>
             "asynchronous scheduling; fewer requests in a batch; fewer engines on a core",
         ),
         IdleCause::Output => (
-            "the devices waited while the engine took in the output of the last step",
+            "the devices waited while the engine processed the output of the last step",
             "asynchronous scheduling; less to do for each token (logprobs, stop texts)",
         ),
         IdleCause::Ipc => (
-            "the engine waited for its workers, which had finished",
+            "the workers had finished a step, but the engine had not noticed yet",
             "check whether the processes waited for a free core; use shared memory instead of sockets",
         ),
         IdleCause::Worker => (
@@ -61,7 +61,7 @@ fn evidence_and_advice(cause: IdleCause) -> Option<(&'static str, &'static str)>
             "more API servers; look at tokenising and templates",
         ),
         IdleCause::NotSchedulable => (
-            "requests waited in the engine, and none could run",
+            "requests were queued in the engine, but none could run",
             "a larger KV cache, a larger token budget; look at preemptions and grammars",
         ),
         IdleCause::Engine => (

@@ -76,7 +76,7 @@ fn queue_by_levels(report: &RunReport) -> Option<(f64, String)> {
     );
     let share = waiting_ns / all_ns;
     let evidence = format!(
-        "requests waited in the engine's queue for {:.0} % of their time, by the number of queued requests",
+        "requests spent {:.0} % of their time in the engine's queue, estimated from the number of queued requests",
         100.0 * share
     );
     (all_ns > 0.0).then_some((share, evidence))
@@ -196,7 +196,7 @@ pub(super) fn stalled_decodes(report: &RunReport) -> Option<Finding> {
         false => stalled,
     };
     let evidence = format!(
-        "a step of {} with a prompt in it takes {} longer, and the answers in it wait ({} of {} steps)",
+        "a step of {} takes {} longer if it contains a prompt, which delays the other answers in it ({} of {} steps)",
         report.process_name(batching.process),
         duration(more_ns),
         batching.mixed_steps,

@@ -56,7 +56,7 @@ pub(super) fn frontend(report: &RunReport) -> Option<Candidate> {
     }
     let most = longest_in_frontend(report)?;
     let text = format!(
-        "The frontend is slow: it took {} of E2E, most of it in {} ({} of a mean of {}).",
+        "The frontend is slow: it took {} of E2E, most of it in {} ({} of the mean E2E of {}).",
         percent(finding.waited),
         most.name,
         duration(most.mean_ns),
@@ -74,7 +74,7 @@ pub(super) fn frontend(report: &RunReport) -> Option<Candidate> {
 pub(super) fn garbage(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, "gc")?;
     let waited = of_waiting(report, finding.waited);
-    let text = format!("Python's garbage collector kept requests waiting: {waited}.");
+    let text = format!("Python's garbage collector limits the server: it took {waited}.");
     let advice = "Call gc.freeze() after start-up, or raise the limits with gc.set_threshold().";
     from_finding(VerdictRule::Gc, (finding, LEAST), text, advice)
 }
@@ -91,9 +91,9 @@ pub(super) fn rank(report: &RunReport) -> Option<Candidate> {
     {
         Some((_, wait)) => {
             let name = report.process_name(wait.process);
-            format!("Workers waited for {name}, which was slower: {waited}.")
+            format!("{name} is slower than the other workers, which costs them {waited}.")
         }
-        None => format!("Workers waited for one that arrives late at collectives: {waited}."),
+        None => format!("One worker joins collectives late, which costs the others {waited}."),
     };
     let advice =
         "Look at its cores, its share of the work, and its device's clock and temperature.";
@@ -104,7 +104,8 @@ pub(super) fn rank(report: &RunReport) -> Option<Candidate> {
 pub(super) fn transfer(report: &RunReport) -> Option<Candidate> {
     let finding = finding(report, IdleCause::KvTransfer.name())?;
     let waited = of_waiting(report, finding.waited);
-    let text = format!("Workers waited for keys and values from elsewhere: {waited}.");
+    let text =
+        format!("The transfer of keys and values limits the server: workers spent {waited} on it.");
     let advice = "Load them layer by layer, or find a faster connection between the hosts.";
     from_finding(VerdictRule::TransferBound, (finding, LEAST), text, advice)
 }
@@ -130,9 +131,9 @@ pub(super) fn host(report: &RunReport) -> Option<Candidate> {
     };
     let all = of_waiting(report, waited);
     let text = match found.len() {
-        1 => format!("The host limits the server: {who} waited for {waited_for}, {all}."),
+        1 => format!("The host limits the server: for {all}, {who} waited for {waited_for}."),
         _ => format!(
-            "The host limits the server: {who} waited for it, {all}, most of all for {waited_for} ({}).",
+            "The host limits the server: for {all}, {who} waited for it, mostly for {waited_for} ({}).",
             percent(most.waited)
         ),
     };
@@ -144,9 +145,9 @@ pub(super) fn host(report: &RunReport) -> Option<Candidate> {
     candidate.waited = waited;
     let each = found
         .iter()
-        .map(|(finding, words)| format!("{words} {}", percent(finding.waited)));
+        .map(|(finding, words)| format!("{words} ({})", percent(finding.waited)));
     let each: Vec<String> = each.collect();
-    candidate.verdict.evidence = format!("waiting for {}{}", each.join(", "), busy(report));
+    candidate.verdict.evidence = format!("{who} waited for {}{}", each.join(", "), busy(report));
     (waited >= LEAST_HOST).then_some(candidate)
 }
 
@@ -156,7 +157,7 @@ fn busy(report: &RunReport) -> String {
     let wall_ns = sum(|device| device.wall_ns);
     match wall_ns > 0.0 {
         true => format!(
-            "; devices busy {} of their time",
+            "; they were busy for {} of their time",
             percent(sum(|device| device.busy_ns) / wall_ns)
         ),
         false => String::new(),

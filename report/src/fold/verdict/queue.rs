@@ -173,7 +173,10 @@ fn evidence(report: &RunReport, load: &EngineLoad, at_cap: bool) -> String {
     let summary = &report.requests;
     let queue = match summary.queue.n {
         0 => String::new(),
-        _ => format!("mean queue {}, ", duration(summary.queue.mean_ns)),
+        _ => format!(
+            "mean time in the queue {}, ",
+            duration(summary.queue.mean_ns)
+        ),
     };
     let mut evidence = format!(
         "{queue}mean E2E {}; {:.1} requests were queued on average",
@@ -182,7 +185,7 @@ fn evidence(report: &RunReport, load: &EngineLoad, at_cap: bool) -> String {
     );
     if at_cap {
         evidence += &format!(
-            ", and while any were, {:.0} ran for {} of the time",
+            "; while any were, the maximum of {:.0} ran for {} of the time",
             load.most_running,
             percent(load.at_cap)
         );

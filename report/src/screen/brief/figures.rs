@@ -3,9 +3,10 @@
 use super::super::amount::{counted, duration, grouped, percent};
 use super::super::idle::{causes, words};
 use super::super::names::process_name;
+use super::super::requests::outcomes;
 use super::super::width::{LABEL, WIDTH, cut, filled, labelled};
 use crate::statistics::quantiles::Quantiles;
-use crate::table::{DeviceTime, LoadLevel, RequestSummary, RunReport, SeriesKind};
+use crate::table::{DeviceTime, LoadLevel, RunReport, SeriesKind};
 
 /// Minimum share of a request's part, or of an idle cause, to be shown.
 const LEAST_SHARE: f64 = 0.01;
@@ -20,11 +21,11 @@ pub(super) fn requests(report: &RunReport) -> Vec<String> {
             "requests   none: no event has a request_id (docs/time.md lists the events to record)";
         return vec![why.to_owned()];
     }
-    let mut lines = vec![cut(&counts(summary), WIDTH)];
+    let mut lines = vec![cut(&outcomes(summary), WIDTH)];
     if let Some(goodput) = &summary.goodput {
         let rate = goodput.requests_per_s.unwrap_or(0.0);
         lines.push(format!(
-            "  goodput: {} ({}) met the objectives; {rate:.1} a second",
+            "  goodput: {} ({}) met the objectives, {rate:.1} per second",
             grouped(goodput.requests),
             percent(goodput.requests as f64 / summary.n as f64)
         ));
@@ -61,27 +62,6 @@ pub(super) fn requests(report: &RunReport) -> Vec<String> {
     let shares = filled(&shares, " · ", WIDTH - LABEL, 2);
     lines.extend(labelled("  time in", &shares));
     lines
-}
-
-fn counts(summary: &RequestSummary) -> String {
-    let ends = [
-        (summary.ok, "ok"),
-        (summary.failed, "failed"),
-        (summary.aborted, "aborted"),
-        (summary.unfinished, "unfinished"),
-    ];
-    let ends = ends.into_iter().filter(|(n, _)| *n > 0);
-    let ends: Vec<String> = ends
-        .map(|(n, word)| format!("{} {word}", grouped(n)))
-        .collect();
-    let mut line = format!("requests   {}: {}", grouped(summary.n), ends.join(", "));
-    if let Some(rate) = summary.requests_per_s {
-        line += &format!("; {rate:.1} a second");
-    }
-    if let Some(rate) = summary.output_tokens_per_s {
-        line += &format!(", {rate:.0} output tokens a second");
-    }
-    line
 }
 
 fn latency(figures: &Quantiles) -> String {
@@ -155,13 +135,13 @@ pub(super) fn devices(report: &RunReport) -> Vec<String> {
     let (devices, workers) = (report.device.len() as u64, report.worker.len() as u64);
     let line = match (busy(&report.device), busy(&report.worker)) {
         (Some(busy), _) => format!(
-            "devices    {}, busy {busy} of {} time{}",
+            "devices    {}, busy for {busy} of {} time{}",
             grouped(devices),
             if devices == 1 { "its" } else { "their" },
             communication(report)
         ),
         (None, Some(busy)) => format!(
-            "workers    {}, in steps {busy} of {} time; no device is recorded",
+            "workers    {}, in a step for {busy} of {} time; no device is recorded",
             grouped(workers),
             if workers == 1 { "its" } else { "their" }
         ),
@@ -206,10 +186,15 @@ fn slowest(report: &RunReport) -> Option<String> {
         ));
     }
     let (device, wait) = report.longest_wait()?;
+    // The name of a device often contains a dot, which separates figures here.
+    let device_words = match device.process == device.worker {
+        true => "",
+        false => "the device of ",
+    };
     Some(format!(
-        "{}, for which {} waited {}",
+        "{}: {device_words}{} waited {} for it",
         process_name(report, wait.process),
-        process_name(report, device.process),
+        process_name(report, device.worker),
         duration(wait.ns as f64)
     ))
 }

@@ -80,7 +80,7 @@ fn status(status: RequestStatus) -> &'static str {
 fn parts(detail: &OneRequest) -> String {
     let has_devices = detail.parts.iter().any(|part| part.devices.is_some());
     let head = match has_devices {
-        true => "part|start|took|median|share||busy|devices mostly idle for",
+        true => "part|start|took|median|share||devices busy|main cause of idle time",
         false => "part|start|took|median|share|",
     };
     let mut rows = vec![cells(head)];
@@ -149,7 +149,7 @@ fn steps(detail: &OneRequest) -> String {
     }
     if let Some(itl) = &detail.itl {
         out.push_str(&format!(
-            "ITL          mean {}, max {} from {}\n",
+            "ITL          mean {}, max {} at {}\n",
             duration(itl.mean_ns),
             ns(itl.max_ns),
             ns(itl.at_ns)

@@ -109,7 +109,7 @@ fn more(n: usize, one: &str, many: &str) -> String {
 }
 
 fn devices(devices: &[DeviceInStep]) -> String {
-    let mut rows = vec![cells("device|busy|idle|idle for")];
+    let mut rows = vec![cells("device|busy|idle|causes")];
     for device in devices.iter().take(SHOWN) {
         let wall_ns = (device.busy_ns + device.idle_ns).max(1) as f64;
         let causes = device.causes.iter();
