@@ -1,4 +1,4 @@
-//! The stacks of a page, without those that are too narrow to see.
+//! Selects the stacks that are wide enough to be seen on a page.
 
 use crate::table::{StackTime, subtrees_ns};
 use serde::Serialize;

@@ -23,7 +23,7 @@ pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {word}", grouped(number))
 }
 
-/// Formats a part of a whole as a percentage.
+/// Formats a part of a whole as a percentage with one digit after the point, or as `–` if the whole is 0.
 pub(super) fn share(part: f64, whole: f64) -> String {
     match whole > 0.0 {
         true => format!("{:.1} %", 100.0 * part / whole),
@@ -66,7 +66,7 @@ pub(super) fn figures_table(rows: &[Vec<String>], figures: Range<usize>) -> Stri
     aligned(&rows, "  ", |column| figures.contains(&shown[column]))
 }
 
-/// Returns true for an unknown amount, and for an amount of 0 with or without its unit.
+/// Returns true if a table cell shows an unknown amount (`–`), or 0 with or without a unit.
 fn is_zero(cell: &str) -> bool {
     let amount = cell.split(' ').next().unwrap_or_default();
     cell == "–" || amount.trim_start_matches('±').parse() == Ok(0.0)

@@ -18,11 +18,12 @@ pub fn text(report: &RunReport, top: usize) -> String {
     out
 }
 
-/// Returns the product of the mean duration and the maximum concurrency.
+/// Returns the score of a name, by which bottlenecks are sorted: its mean duration in ns times its maximum concurrency.
 fn score(name: &NameTime) -> f64 {
     name.duration.mean_ns * name.max_concurrency.unwrap_or(0) as f64
 }
 
+/// Writes the table of the `top` names with the highest scores.
 fn write_names(report: &RunReport, top: usize, out: &mut String) {
     let mut names: Vec<&NameTime> = report.names.iter().filter(|name| name.ncall > 0).collect();
     names.sort_by(|one, other| score(other).total_cmp(&score(one)));
@@ -44,6 +45,7 @@ fn write_names(report: &RunReport, top: usize, out: &mut String) {
     out.push_str(&figures_table(&rows, 1..7));
 }
 
+/// Writes the table of the `top` stacks with the most self time.
 fn write_stacks(report: &RunReport, top: usize, out: &mut String) {
     let stacks = &report.stacks;
     let mut order: Vec<&StackTime> = stacks.iter().filter(|stack| stack.tsub_ns > 0).collect();
@@ -67,7 +69,8 @@ fn write_stacks(report: &RunReport, top: usize, out: &mut String) {
     out.push_str(&figures_table(&rows, 0..4));
 }
 
-/// Returns the innermost names of a stack.
+/// Returns the names of the innermost frames of a stack, outer ones first and joined by ` › `. It begins with `…` if
+/// frames are left out.
 fn innermost(stacks: &[StackTime], stack: &StackTime) -> String {
     let path = path(stacks, stack);
     let left_out = path.len().saturating_sub(DEEP);

@@ -49,7 +49,7 @@ pub fn brief(report: &RunReport, options: ScreenOptions<'_>) -> String {
     out
 }
 
-/// Returns at most five lines on missing data.
+/// Returns at most five lines on lost events and other limits of the figures, the first with the label `missing`.
 fn labelled_missing(report: &RunReport, options: ScreenOptions<'_>) -> Vec<String> {
     let width = WIDTH - LABEL;
     let missing = missing(&report.recorded);

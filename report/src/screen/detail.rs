@@ -12,7 +12,8 @@ use crate::table::{Detail, IdleCause, LoadAt, SpanAt, TraceRange};
 /// Start of the line with the command.
 const COMMAND: &str = "in Perfetto  ";
 
-/// Returns the screen. `run` is the argument with which `sa-profile open` shows the run.
+/// Returns the screen that explains one request, step or moment. `run` is the argument with which `sa-profile open` shows
+/// the run.
 pub fn detail_text(detail: &Detail, run: &str) -> String {
     let text = match detail {
         Detail::Request(request) => one_request::text(request, run),
@@ -27,7 +28,7 @@ pub fn detail_text(detail: &Detail, run: &str) -> String {
     lines.collect()
 }
 
-/// Joins as many words with `separator` as fit into `most` columns.
+/// Joins as many words with `separator` as fit into `most` columns, and adds `…` if some are left out.
 fn fitting(words: impl IntoIterator<Item = String>, separator: &str, most: usize) -> String {
     let mut text = String::new();
     for word in words {
@@ -63,7 +64,7 @@ fn open_line(run: &str, place: TraceRange) -> String {
     format!("{COMMAND}sa-profile open {run} --at {at} --for {span}\n")
 }
 
-/// Describes the load.
+/// Describes the load of the server at one time: the requests in flight, and the state of up to two engines.
 fn load_words(load: &LoadAt) -> String {
     let mut text = format!(
         "{} in flight",
@@ -95,7 +96,7 @@ fn load_words(load: &LoadAt) -> String {
     text
 }
 
-/// Describes an open span.
+/// Describes an open span: its name, and for how long it had been open at `at_ns`, a time of the trace.
 fn span_words(span: &SpanAt, at_ns: i64) -> String {
     let since = ns(at_ns - span.start_ns);
     let elapsed = match span.dur_ns {

@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 /// Maximum number of devices, workers, streams or ranks that are listed.
 const LISTED: usize = 16;
 
+/// Writes the tables of devices, of workers without a recorded device, and of streams.
 pub(super) fn write(report: &RunReport, out: &mut String) {
     if report.device.is_empty() {
         out.push_str(
@@ -109,6 +110,7 @@ fn write_streams(report: &RunReport, out: &mut String) {
     out.push_str(&figures_table(&rows, 2..7));
 }
 
+/// Returns the row of a stream in the table of streams.
 fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
     let mut devices = report.device.iter();
     let device = devices.find(|device| device.process == stream.process);
@@ -125,12 +127,12 @@ fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
     ]
 }
 
-/// Returns the name of a device or a worker.
+/// Returns the name of a device or a worker for a terminal.
 fn name(report: &RunReport, device: &DeviceTime) -> String {
     process_name(report, device.process)
 }
 
-/// Writes which devices were last to join collectives.
+/// Writes the table of ranks: how often each device was the last to join a collective, and how long it waited in them.
 pub(super) fn write_ranks(report: &RunReport, out: &mut String) {
     if report.rank.is_empty() {
         return;

@@ -31,7 +31,7 @@ const SAME: f64 = 0.01;
 /// Minimum change of an idle cause to be shown, as a share of the devices' time.
 const SAME_IDLE: f64 = 0.001;
 
-/// Returns the screen of a comparison.
+/// Returns the screen of a comparison of two runs: a sentence, and tables of what changed.
 pub fn diff_text(diff: &RunDiff) -> String {
     let mut lines = wrapped(&sentence(diff), WIDTH, 4);
     if diff.runs != (1, 1) {
@@ -82,14 +82,14 @@ impl Table {
         }
     }
 
-    /// Returns the first word of the title if nothing in the table changed.
+    /// Returns the title of the table, up to its first comma, if all of its rows are left out as unchanged.
     fn unchanged(&self) -> Option<&str> {
         let title = self.head.first()?.split(',').next();
         title.filter(|_| self.rows.is_empty() && self.same > 0)
     }
 
-    /// Returns an empty line, the head and the first rows, or nothing if there are no rows. The head says how many rows
-    /// are left out.
+    /// Returns an empty line, the head and the first `most` rows, or nothing if there are no rows. The head says how
+    /// many rows are left out.
     fn lines(&self, most: usize) -> Vec<String> {
         if self.rows.is_empty() {
             return Vec::new();
@@ -119,7 +119,7 @@ fn pair(one: Option<String>, other: Option<String>) -> String {
     format!("{one} → {other}")
 }
 
-/// Formats a duration with its sign.
+/// Formats a difference of two durations, in ns, with its sign.
 fn signed(ns: f64) -> String {
     let sign = if ns > 0.0 { "+" } else { "" };
     format!("{sign}{}", duration(ns))
@@ -136,7 +136,7 @@ fn settings(diff: &RunDiff) -> Table {
     Table::new("settings|before → after|", rows, settings.same)
 }
 
-/// Formats the values of a setting.
+/// Formats the values that a setting has in the engines of a run, or `not set` if no engine recorded it.
 pub(super) fn values(values: &[Value]) -> String {
     let words = |value: &Value| match (value.as_u64(), value.as_str()) {
         (Some(number), _) => grouped(number),
@@ -169,7 +169,7 @@ fn whole(value: f64) -> String {
     grouped(value.round() as u64)
 }
 
-/// Formats a load figure.
+/// Formats the value of a load figure with the digits and the unit of its kind.
 pub(super) fn load_amount(figure: LoadFigure, value: f64) -> String {
     match figure {
         LoadFigure::InFlightMax | LoadFigure::RunningMax | LoadFigure::WaitingMax => whole(value),
@@ -298,6 +298,8 @@ fn is_changed(one: Option<f64>, other: Option<f64>) -> bool {
     }
 }
 
+/// Formats the change of a figure from one run to the other with its sign. It is empty if a run lacks the figure, or if
+/// `words` rounds the change to 0.
 fn signed_number(one: Option<f64>, other: Option<f64>, words: impl Fn(f64) -> String) -> String {
     let more = one.zip(other).map(|(one, other)| other - one);
     let more = more.map(|more| (if more < 0.0 { "-" } else { "+" }, words(more.abs())));
@@ -374,6 +376,8 @@ fn metric_row(metric: &MetricDiff) -> Vec<String> {
     ]
 }
 
+/// Returns a word on how sure it is that a latency changed, such as `slower`, `maybe faster` or `unclear`. It is empty
+/// if there are too few requests to test this.
 fn verdict(metric: &MetricDiff) -> &'static str {
     let is_slower = metric.ratio.is_some_and(|ratio| ratio > 1.0);
     match (metric.is_certain(), metric.is_clear()) {

@@ -8,7 +8,7 @@ use crate::table::{
     LoadFigure, Metric, RunDiff, SettingDiff, VerdictRule, setting,
 };
 
-/// Returns the first sentence.
+/// Returns the first sentence of a comparison: the most important difference between the two runs.
 pub(super) fn sentence(diff: &RunDiff) -> String {
     match &diff.headline {
         Headline::Crash(side) => crash(side),
@@ -92,6 +92,7 @@ fn although(diff: &RunDiff) -> String {
     }
 }
 
+/// Returns a clause on a latency that changed, such as `p50 TTFT rose from 20.0 ms to 30.0 ms`.
 fn figure(change: &FigureChange) -> String {
     let verb = if change.other_ns > change.one_ns {
         "rose"
@@ -107,7 +108,8 @@ fn figure(change: &FigureChange) -> String {
     format!("{statistic} {name} {verb} from {one} to {other}")
 }
 
-/// Returns a clause with the cause if it is known, or else with the part that changed and another change.
+/// Returns a clause on why a latency changed. If the cause is not known, it names the part of the requests' time that
+/// changed most, and another change between the runs.
 fn cause(figure: &FigureChange, diff: &RunDiff) -> String {
     let (explained, other) = match &figure.cause {
         Some(cause) if cause.explains => (Some(cause), None),

@@ -1,4 +1,4 @@
-//! Findings: what stands out.
+//! Shows the findings of a report, costliest first.
 
 use super::amount::{duration, percent};
 use super::options::ScreenOptions;
@@ -83,7 +83,7 @@ fn is_waiting(report: &RunReport, finding: &Finding) -> bool {
     report.requests.n > 0 && finding.waited > 0.0
 }
 
-/// Returns the whole that a cost is a share of.
+/// Returns the words for the whole that the cost of a finding is a share of.
 fn whole(report: &RunReport, cost: CostOf) -> &'static str {
     match cost {
         CostOf::DeviceTime if report.device.is_empty() => "worker time",
@@ -95,7 +95,8 @@ fn whole(report: &RunReport, cost: CostOf) -> &'static str {
     }
 }
 
-/// Returns the findings in at most two lines each: the evidence, and the advice if there is room for it.
+/// Returns the lines on findings for the short screen: a head, and at most two lines for each finding, with its evidence
+/// and, if there is room, its advice.
 pub(super) fn brief(report: &RunReport, options: ScreenOptions<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let is_waiting = report

@@ -43,6 +43,7 @@ pub(crate) fn words(cause: IdleCause) -> (&'static str, &'static str) {
     }
 }
 
+/// Returns the name of an activity of the host, and where it takes place.
 fn activity(activity: Activity) -> (&'static str, &'static str) {
     match activity {
         Activity::Schedule => ("schedule", "in the engine"),
@@ -59,6 +60,7 @@ fn activity(activity: Activity) -> (&'static str, &'static str) {
     }
 }
 
+/// Writes the table of idle causes, the longest wait for another worker, and what the host did.
 pub(super) fn write(report: &RunReport, out: &mut String) {
     let idle_ns = sum(&report.idle, |device| device.idle_ns);
     if idle_ns == 0 {
@@ -115,11 +117,13 @@ pub(super) fn causes(devices: &[DeviceIdle]) -> Vec<(IdleCause, i128)> {
     causes
 }
 
+/// Returns the sum of a time in ns over all devices.
 fn sum(devices: &[DeviceIdle], ns: impl Fn(&DeviceIdle) -> i64) -> i128 {
     devices.iter().map(|device| i128::from(ns(device))).sum()
 }
 
-/// Returns the device with the most idle time of a cause, if it has clearly more than the mean.
+/// Returns the name and the idle time of the device that was idle longest for a cause. It is empty unless that is clearly
+/// more than the mean of all devices.
 fn most(report: &RunReport, cause: IdleCause) -> String {
     let most = report.most_idle(cause);
     most.map_or_else(String::new, |device| {

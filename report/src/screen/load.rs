@@ -4,6 +4,7 @@ use super::amount::{cells, counted, duration, figures_table, grouped, share};
 use super::names::process_name;
 use crate::table::{LoadLevel, Metric, RunReport, SeriesKind, Sizing, SizingRefusal};
 
+/// Writes the table of load levels, and lines on what the load did to the requests.
 pub(super) fn write(report: &RunReport, out: &mut String) {
     if report.load.is_empty() {
         return;
@@ -28,6 +29,7 @@ pub(super) fn write(report: &RunReport, out: &mut String) {
     out.push('\n');
 }
 
+/// Returns the name of a load level, such as `running in EngineCore`.
 fn name(report: &RunReport, level: &LoadLevel) -> String {
     let kind = match level.of {
         SeriesKind::InFlight => "requests in flight",
@@ -116,6 +118,7 @@ fn is_shown(sizing: &Sizing) -> bool {
     sizing.target_ns.is_some() || sizing.refused.is_none()
 }
 
+/// Writes up to how many requests in flight a latency stays within its target. Writes nothing without a target.
 fn write_advice(sizing: &Sizing, out: &mut String) {
     let Some((target_ns, concurrency)) = sizing.target_ns.zip(sizing.concurrency) else {
         return;
@@ -130,6 +133,7 @@ fn write_advice(sizing: &Sizing, out: &mut String) {
     });
 }
 
+/// Returns the reason why the report gives no advice on the number of requests in flight.
 fn refusal(why: SizingRefusal) -> &'static str {
     match why {
         SizingRefusal::FewPoints => {

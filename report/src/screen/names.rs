@@ -20,7 +20,7 @@ pub enum NameOrder {
     Max,
 }
 
-/// Returns a table of up to `top` names.
+/// Returns a table of the first `top` names in this order, with the times of their spans.
 pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
     let mut names: Vec<&NameTime> = report.names.iter().collect();
     match order {
@@ -87,7 +87,7 @@ pub(super) fn with_kind(name: &str, kind: RowKind) -> String {
     }
 }
 
-/// Returns the name of the time that shares refer to.
+/// Returns words for the time that shares of names refer to: the whole run, or the part in which the server had requests.
 pub(super) fn wall(report: &RunReport) -> &'static str {
     match report.serving.is_whole {
         true => "the run's wall time",

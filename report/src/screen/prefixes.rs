@@ -38,6 +38,7 @@ pub(super) fn write(report: &RunReport, out: &mut String) {
     out.push('\n');
 }
 
+/// Writes how many tokens of a prompt no earlier prompt of its engine had.
 fn write_unique(prefixes: &Prefixes, out: &mut String) {
     let unique = &prefixes.unique;
     let whole = |tokens: f64| grouped(nearest(tokens));
@@ -57,7 +58,7 @@ fn write_unique(prefixes: &Prefixes, out: &mut String) {
     }
 }
 
-/// Rounds to a whole number of tokens. The page rounds in the same way.
+/// Rounds a quantile to a whole number of tokens. The page rounds in the same way.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! What was recorded and what is missing. This comes before the figures that it affects.
+//! Shows how much was recorded and what is missing. This comes before the figures that it affects.
 
 use super::amount::{counted, duration, grouped};
 use super::names::{PROCESS, shown};
@@ -160,7 +160,7 @@ fn ends(recorded: &Recorded) -> impl Iterator<Item = String> {
     })
 }
 
-/// Describes the missing data, with a few words for each kind.
+/// Returns a phrase for each kind of missing data, such as `3 events lost`.
 pub(super) fn missing(recorded: &Recorded) -> Vec<String> {
     let counts = [
         (recorded.lost_events, ["event", "events"], " lost"),
@@ -181,7 +181,7 @@ pub(super) fn missing(recorded: &Recorded) -> Vec<String> {
     missing.map(words).collect()
 }
 
-/// Formats the uncertainty of a clock.
+/// Formats by how much a clock may be off, in ns. `None` means that this is unknown.
 pub(super) fn uncertainty(ns: Option<u64>) -> String {
     match ns {
         Some(ns) => format!("±{}", duration(ns as f64)),

@@ -72,7 +72,7 @@ pub(super) fn outcomes(summary: &RequestSummary) -> String {
     line
 }
 
-/// Returns the figures of a report's requests.
+/// Returns the latency figures of a report's requests, such as TTFT, each with its meaning and its quantiles.
 pub(crate) fn request_figures(report: &RunReport) -> Vec<RequestFigure<'_>> {
     let mut requests = report.request.iter();
     let is_streamed = requests.any(|one| one.ttft_end_ns() != one.first_token_ns);
@@ -188,6 +188,7 @@ fn write_intervals(summary: &RequestSummary, out: &mut String) {
     }
 }
 
+/// Returns the row of a latency figure.
 fn row(figure: &RequestFigure<'_>) -> Vec<String> {
     let quantiles = figure.quantiles;
     vec![

@@ -74,6 +74,7 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// Formats the p50 and the p99 of a latency.
 fn figure(name: &str, quantiles: &Quantiles) -> String {
     format!(
         "{name} p50 {}, p99 {}",

@@ -105,11 +105,12 @@ fn rows_csv<R: TableRow>(rows: &[R], recorded: &Recorded) -> Result<String, Erro
     )
 }
 
+/// Converts rows to JSON objects, whose members become the columns.
 fn listed(rows: impl IntoIterator<Item: Serialize>) -> serde_json::Result<Vec<Value>> {
     rows.into_iter().map(serde_json::to_value).collect()
 }
 
-/// Returns the rows in a member of a device's row, each with the device.
+/// Returns the rows in a list of a device's JSON, such as `causes`, each with the number of the device added.
 fn within(device: &Value, member: &str) -> Vec<Value> {
     let rows = device[member].as_array().into_iter().flatten();
     rows.map(|row| {
@@ -131,6 +132,7 @@ struct PointRow<'a> {
     refused: Option<SizingRefusal>,
 }
 
+/// Returns the rows of a sizing: one for each of its points.
 fn points(sizing: &Sizing) -> impl Iterator<Item = PointRow<'_>> {
     sizing.points.iter().map(|point| PointRow {
         of: sizing.of,
@@ -140,7 +142,7 @@ fn points(sizing: &Sizing) -> impl Iterator<Item = PointRow<'_>> {
     })
 }
 
-/// Returns the values of all series, each with the start of its part of the time.
+/// Returns a row for each value of each time series, with the start of the part of the time that it covers, in ns.
 fn values(report: &RunReport) -> Vec<Value> {
     let timeline = &report.timeline;
     let mut rows = Vec::new();

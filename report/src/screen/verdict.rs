@@ -31,7 +31,8 @@ pub(super) fn write(report: &RunReport, options: ScreenOptions<'_>, out: &mut St
     }
 }
 
-/// Returns the lines with text and advice that follow a recorded command. They are empty if the verdict is unknown.
+/// Returns the text and the advice of the verdict in lines, for the end of a recorded command. An unknown verdict has no
+/// lines.
 pub fn verdict_lines(report: &RunReport) -> Vec<String> {
     let verdict = &report.verdict;
     if verdict.rule == VerdictRule::Unknown {

@@ -64,6 +64,7 @@ pub(super) fn requests(report: &RunReport) -> Vec<String> {
     lines
 }
 
+/// Formats the percentiles, the maximum and the mean of a latency in one line.
 fn latency(figures: &Quantiles) -> String {
     let figures = [
         ("p50", figures.p50_ns),
@@ -110,7 +111,8 @@ pub(super) fn load(report: &RunReport) -> Vec<String> {
     labelled("load", &filled(&levels, " · ", WIDTH - LABEL, 2))
 }
 
-/// Formats the range of some figures, or returns `None` if there are none.
+/// Formats the smallest and the largest of some figures, such as `3.0 to 5.0`, with `words` for each of them. Returns
+/// `None` if there are no figures.
 fn range(figures: impl Iterator<Item = f64>, words: impl Fn(f64) -> String) -> Option<String> {
     let (least, most) = figures.fold(
         (f64::INFINITY, f64::NEG_INFINITY),
