@@ -111,13 +111,14 @@ impl Serialize for PageData<'_> {
     }
 }
 
-/// Returns true if a file with this start is such a page, of any version.
+/// Returns true if a file that begins with `front` is a page that any version of this report wrote.
 pub(crate) fn is_page(front: &[u8]) -> bool {
     let head = FRAME.split_once("<style>").map_or(FRAME, |(head, _)| head);
     front.starts_with(head.as_bytes())
 }
 
-/// Returns the whole page of a report on `title`. With `opens`, it shows commands that open the run in Perfetto.
+/// Returns the HTML page of a report. `title` names the run. With `opens`, the argument that names the run in commands,
+/// the page shows commands that open it in Perfetto.
 ///
 /// # Errors
 /// Returns the serializer's error. None is expected, because the text is written to memory.
@@ -164,8 +165,8 @@ struct RequestColumns<'a> {
 }
 
 impl<'a> RequestColumns<'a> {
-    /// Fills the columns. `order` lists the names of parts in the order in which a request goes through them. Other
-    /// names are added at the end.
+    /// Collects the requests as columns, in the order of `requests`. `order` lists the names of parts in the order in
+    /// which a request goes through them. Other names are added at the end.
     fn new(requests: &'a [Request], order: Vec<String>) -> RequestColumns<'a> {
         let numbers = order.iter().cloned().zip(0..);
         let mut numbers: BTreeMap<String, usize> = numbers.collect();

@@ -110,7 +110,7 @@ fn write_streams(report: &RunReport, out: &mut String) {
     out.push_str(&figures_table(&rows, 2..7));
 }
 
-/// Returns the row of a stream in the table of streams.
+/// Returns the cells of one row in the table of streams (tracks of a device).
 fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
     let mut devices = report.device.iter();
     let device = devices.find(|device| device.process == stream.process);

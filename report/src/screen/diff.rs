@@ -113,7 +113,7 @@ impl Table {
     }
 }
 
-/// Returns a cell with the values of both runs, with `–` for a missing one.
+/// Returns a table cell with the values of both runs, such as `3 → 5`, with `–` for a missing value.
 fn pair(one: Option<String>, other: Option<String>) -> String {
     let [one, other] = [one, other].map(|side| side.unwrap_or_else(|| "–".to_owned()));
     format!("{one} → {other}")
@@ -235,7 +235,8 @@ fn load(diff: &RunDiff) -> Table {
     Table::new(head, rows, same)
 }
 
-/// Returns the rows for the whole run that differ: verdict, length, requests and throughput.
+/// Returns the rows of the load table that describe the whole run, for figures that differ between the two runs: verdict,
+/// length, requests and throughput.
 fn whole_run(diff: &RunDiff) -> Vec<Vec<String>> {
     let row = |name: &str, values: String, change: String| {
         let empty = String::new;

@@ -75,7 +75,8 @@ fn no_requests(diff: &RunDiff) -> String {
     }
 }
 
-/// Returns a clause that names a change of the verdict, or settings that had no effect.
+/// Returns a clause for runs whose requests were equally fast: it names a verdict that changed, or settings that had no
+/// effect.
 fn although(diff: &RunDiff) -> String {
     if let ([one], [other]) = (&diff.verdicts.0[..], &diff.verdicts.1[..])
         && one != other

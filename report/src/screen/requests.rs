@@ -79,7 +79,7 @@ pub(crate) fn request_figures(report: &RunReport) -> Vec<RequestFigure<'_>> {
     report.requests.figures(is_streamed)
 }
 
-/// Writes a row for each figure that the trace contains.
+/// Writes a row for each latency figure that the trace contains, and a line with the names of the others.
 fn write_figures(report: &RunReport, out: &mut String) {
     let mut rows = vec![cells("|n|mean|p50|p90|p99|max|")];
     let figures = request_figures(report);
@@ -142,7 +142,8 @@ fn write_parts(parts: &RequestParts, out: &mut String) {
     out.push_str(&figures_table(&rows, 1..5));
 }
 
-/// Writes the sequences of phases if there are several. A single one would only repeat the parts.
+/// Writes the sequences of phases, such as `queue → prefill → decode`, that requests went through. Writes nothing if
+/// there is only one, because the parts of the mean request already show it.
 fn write_phases(phases: &Phases, out: &mut String) {
     if phases.sequences.len() < 2 {
         return;

@@ -74,7 +74,7 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Formats the p50 and the p99 of a latency.
+/// Formats the name of a latency with its p50 and its p99.
 fn figure(name: &str, quantiles: &Quantiles) -> String {
     format!(
         "{name} p50 {}, p99 {}",

@@ -51,7 +51,7 @@ pub enum Table {
     Timeline,
 }
 
-/// Formats a table as CSV.
+/// Returns one table of a report as CSV text.
 ///
 /// # Errors
 /// Returns the writer's error. None is expected, because the text is written to memory.

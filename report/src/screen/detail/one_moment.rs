@@ -11,6 +11,7 @@ const DEVICES: usize = 6;
 /// Half of the time range that Perfetto shows, in ns.
 const AROUND_NS: i64 = 25_000_000;
 
+/// Returns the screen of one moment: its load, and what each process, device and request was doing.
 pub(super) fn text(moment: &OneMoment, run: &str) -> String {
     let mut out = format!("at           {}", ns(moment.at_ns));
     if let Some(phase) = moment.phase {
@@ -44,6 +45,7 @@ pub(super) fn text(moment: &OneMoment, run: &str) -> String {
     out
 }
 
+/// Returns words for the phase of the run to which the moment belongs.
 fn phase_words(phase: RunPhaseKind) -> &'static str {
     match phase {
         RunPhaseKind::StartUp => "the server was starting",
@@ -72,6 +74,8 @@ fn processes(moment: &OneMoment) -> String {
     out
 }
 
+/// Returns words for what a process was doing at `at_ns`: the innermost span of its first busy thread, or how long ago
+/// its last event was.
 fn doing(process: &ProcessAt, at_ns: i64) -> String {
     match (&process.spans[..], process.ended_ns) {
         ([], Some(ended_ns)) => format!("its last event was {} earlier", ns(at_ns - ended_ns)),
@@ -104,6 +108,7 @@ fn devices(moment: &OneMoment) -> String {
     out
 }
 
+/// Returns words for what a device was doing at `at_ns`: why it was idle, or the slice that ran.
 fn state(device: &DeviceAt, at_ns: i64) -> String {
     match (device.idle.zip(device.idle_place), &device.slice) {
         (Some((why, place)), _) => format!(

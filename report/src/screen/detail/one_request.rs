@@ -7,6 +7,7 @@ use crate::table::{Neighbour, OnePart, OneRequest, RequestStatus, StepOfRequest}
 /// Width of a bar for the whole time, in columns.
 const BAR: i64 = 10;
 
+/// Returns the screen of one request: its times, its parts, its steps, and other requests to compare it with.
 pub(super) fn text(detail: &OneRequest, run: &str) -> String {
     let mut out = head(detail);
     out.push('\n');
@@ -70,6 +71,7 @@ fn head(detail: &OneRequest) -> String {
     out + &format!("\ntimes        {}\n", times.join(", "))
 }
 
+/// Returns the outcome of a request, or `in flight` if it has no end in the trace.
 fn status(status: RequestStatus) -> &'static str {
     match status {
         RequestStatus::Unfinished => "in flight",
@@ -102,6 +104,7 @@ fn parts(detail: &OneRequest) -> String {
     out
 }
 
+/// Returns the row of a part of the request, with a bar for its share of `wall_ns`, the time of the whole request.
 fn row(part: &OnePart, wall_ns: i64) -> Vec<String> {
     let wall_ns = wall_ns.max(1);
     let marks = BAR.saturating_mul(part.dur_ns).saturating_add(wall_ns / 2) / wall_ns;
@@ -121,6 +124,7 @@ fn row(part: &OnePart, wall_ns: i64) -> Vec<String> {
     ]
 }
 
+/// Returns words for a step in which the request took part: number, duration and start.
 fn step(step: &StepOfRequest) -> String {
     let number = step
         .number

@@ -11,6 +11,7 @@ const NAMES: usize = 56;
 /// Minimum duration of a slow step, as a multiple of the median.
 const SLOW: f64 = 1.5;
 
+/// Returns the screen of one step: its batch, and what each process and device did in it.
 pub(super) fn text(detail: &OneStep, run: &str) -> String {
     let mut out = head(detail);
     out.push('\n');
@@ -58,6 +59,7 @@ fn head(detail: &OneStep) -> String {
     out
 }
 
+/// Returns words for the requests and tokens in a batch, for prefill and decode.
 fn batch(batch: &BatchOfStep) -> String {
     let tokens = |n: Option<u64>| {
         n.map_or_else(String::new, |n| {
@@ -98,6 +100,7 @@ fn processes(detail: &OneStep) -> String {
     table(&rows, 1..4) + &more(detail.processes.len(), "process", "processes")
 }
 
+/// Returns a line that says how many of `n` rows a table leaves out. It is empty if all rows are shown.
 fn more(n: usize, one: &str, many: &str) -> String {
     match n.saturating_sub(SHOWN) {
         0 => String::new(),
