@@ -209,8 +209,8 @@ fn open_all(
     Ok((recordings, traces.reports))
 }
 
-/// Returns how often a merge reads its inputs: to verify blocks, to index lines, to find a part,
-/// and to copy lines.
+/// Returns how often a merge reads its inputs, for the progress display: to verify blocks and to
+/// index lines, to find the selected part if there is one, and to copy lines if it writes a trace.
 fn passes(events: &EventOptions, outcome: Outcome) -> u64 {
     2 + u64::from(events.is_part()) + u64::from(outcome == Outcome::Trace)
 }

@@ -170,7 +170,8 @@ impl Clocks {
         headers.map(&mut map).collect()
     }
 
-    /// Returns the curve from the axis to wall time, if the reference has anchors.
+    /// Returns the curve that converts times on the common axis to wall-clock time. `None` if the
+    /// reference clock has no anchors.
     pub(crate) fn wall(&self) -> Option<&Curve> {
         self.wall.as_ref()
     }
@@ -213,8 +214,9 @@ impl ClockEvidence<'_> {
     }
 }
 
-/// Reads those chunks again that may have ends of flows, and adds the ends to `sorter`. `boots`
-/// contains the boot of each recording.
+/// Reads the chunks again whose sources have flow events, and adds each end of a flow to `sorter`.
+/// `boots` contains the number of the boot (the clock) of each recording; recordings without one
+/// are skipped.
 fn collect_flow_ends(
     sorter: &mut Sorter<'_, End>,
     recordings: &[Recording],

@@ -180,8 +180,8 @@ impl Devices {
         }
     }
 
-    /// Returns true if, at this time, another trace has all kernels of the device that this process
-    /// has sampled.
+    /// Returns true if a kernel that this process sampled at `ns` is also in another trace, which
+    /// has all kernels of the same device at that time. Such a kernel must not be counted twice.
     fn is_duplicate(&self, ns: i64, process: usize) -> bool {
         let device = self.device(process).filter(|device| *device != process);
         let time_ns = device.and_then(|device| self.times_ns.get(device).copied()?);

@@ -1,4 +1,5 @@
-//! Assigns spans to lanes, one thread after the other, for threads whose spans may overlap.
+//! Assigns spans to lanes, one thread after the other, for threads whose spans may overlap. A lane
+//! is one line of a thread in viewers, on which all spans must nest.
 
 use crate::event::patch::Target;
 use crate::identity::plan::Plan;

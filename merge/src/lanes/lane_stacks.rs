@@ -14,8 +14,8 @@ pub(super) const MAX_OPEN: usize = 1 << 17;
 /// An open span with its number.
 type LaneSpan = OpenSpan<u64>;
 
-/// Returns the number of a span, or `None` if it never ends. Later spans are rarely children of an
-/// unfinished one, although it contains them.
+/// Returns the number of an open span, or `None` if the span has no end. Later spans are rarely
+/// children of such a span, although it contains them.
 fn finite_number(open: &LaneSpan) -> Option<u64> {
     (open.end_ns != UNFINISHED).then_some(open.value)
 }

@@ -102,7 +102,8 @@ impl ExtraLanes {
         found.map_or(&[], |found| found.end_args.text(sources))
     }
 
-    /// Returns the lanes and forms of the events of one chunk.
+    /// Returns the moves of chunk `number`. They give, for each event in turn, the lane on which it
+    /// is shown, and if it is written in another form.
     pub(crate) fn chunk_moves<'a>(
         &'a self,
         number: usize,
@@ -116,7 +117,8 @@ impl ExtraLanes {
     }
 }
 
-/// Finds the spans that leave their threads' own lanes.
+/// Finds the spans that overlap others of their thread without nesting, and therefore move to an
+/// extra lane (another line of the thread in viewers). `folder` is for temporary files.
 fn find_moves(events: &[LaneEvent], folder: &Path) -> io::Result<Sorted<MovedRange>> {
     let mut finder = MoveFinder::new(folder);
     for thread in events.chunk_by(|one, next| one.thread == next.thread) {

@@ -1,4 +1,6 @@
-//! The first pass: finds the requests of a chunk's events, and the first and last event of each.
+//! The linker's part of the first pass, which reads all events before the trace is written: finds
+//! the requests of a chunk's events, and the first and last event of each. A flow goes from one to
+//! the other.
 
 use super::args::candidates::{Hits, offset};
 use super::args::ids::{Lists, RequestIds};

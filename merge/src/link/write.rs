@@ -89,7 +89,7 @@ impl<'a, 'l> Linker<'a, 'l> {
         Linker::new(lookup, LinkerInput::default())
     }
 
-    /// Sets the lines to read, for example a line of another source.
+    /// Sets the source of the lines that the linker reads next.
     pub(super) fn set_input(&mut self, input: LinkerInput<'a>) {
         if self.input.origin.scope != input.origin.scope {
             self.lists = Lists::default(); // the same ids mean other requests in another run

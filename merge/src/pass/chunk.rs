@@ -1,4 +1,5 @@
-//! The bytes to merge, divided into chunks.
+//! Divides the bytes to merge into chunks. A chunk is a few parts (byte ranges) of one source: the
+//! amount that a thread reads at once.
 
 use crate::align::Curve;
 use crate::event::edges::{Edges, Relation};
@@ -140,7 +141,7 @@ impl Chunk {
         }
     }
 
-    /// Returns the length in bytes.
+    /// Returns the total length of the chunk's parts in bytes.
     pub(crate) fn len(&self) -> u64 {
         let lens = self.parts.iter().map(|part| part.end - part.start);
         lens.sum::<usize>() as u64

@@ -1,6 +1,7 @@
-//! The first pass over all chunks. It summarizes each chunk, finds the era of recordings with
-//! events far from all others, and adds a loss record for each gap that the recorder does not
-//! explain.
+//! The first pass over all chunks, before anything is written: processes, clocks and lanes are
+//! derived from all events. The pass summarizes each chunk (a few byte ranges of a source), finds
+//! the era (valid period) of recordings with events far from all others, and adds a loss record for
+//! each gap that the recorder does not explain.
 
 use crate::base::progress::Progress;
 use crate::event::era::{Days, Era, era_of_odd_times};
@@ -23,12 +24,14 @@ pub(crate) trait Visitor: Sync {
     where
         Self: 'a;
 
-    /// Returns the visitor for a chunk of a source.
+    /// Creates the visitor that reads the events of one chunk.
     fn chunk<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>) -> Self::PerChunk<'a>;
 }
 
-/// Summarizes all chunks. If `objects` is true, JSON objects that are not events count as well, and
-/// the nesting of spans is not examined. `visitor` reads the events too.
+/// Summarizes all chunks in parallel, and stores the summaries in `chunks` and `sources`. Each
+/// event also goes to `visitor`. If `objects` is true, JSON objects that are not events count as
+/// well, and the nesting of spans is not examined. Returns what is known about the nesting of each
+/// thread's spans.
 pub(crate) fn first_pass(
     sources: &mut [Source<'_>],
     chunks: &mut [Chunk],
@@ -65,8 +68,8 @@ pub(crate) fn first_pass(
     histories
 }
 
-/// Combines the summaries of all sources of each recording. Moves the anchors out of the sources,
-/// because nobody else reads them there.
+/// Combines the summaries of all sources of each recording, and returns one summary for each
+/// recording. Moves the anchors out of the sources, because nobody else reads them there.
 pub(crate) fn summaries_by_recording(
     recordings: &[Recording],
     sources: &mut [Source<'_>],
@@ -86,8 +89,9 @@ pub(crate) fn summaries_by_recording(
     summaries
 }
 
-/// Adds a loss record for each gap that the recorder does not explain. A gap gets its time from the
-/// events next to it, so `eras` must be known by then. It is empty if all times are good.
+/// Adds a loss record for each gap in a recording that the recorder does not explain. A gap gets
+/// its time from the events next to it, so `eras` (the valid period of each recording) must be
+/// known by then. `eras` is empty if all times are good.
 pub(crate) fn add_gaps<'a>(
     recordings: impl Iterator<Item = (&'a Recording, &'a Assembly)>,
     eras: &[Option<Era>],
@@ -128,7 +132,8 @@ pub(crate) fn add_gaps<'a>(
     }
 }
 
-/// Returns the era of each recording with events outside of it. Traces of other profilers were checked when they were read.
+/// Returns, for each recording, the period in which its events must have happened. `None` if no
+/// event is far from the others. Traces of other profilers were checked when they were read.
 pub(crate) fn eras(
     summaries: &[ChunkSummary],
     sources: &[Source<'_>],

@@ -202,7 +202,7 @@ impl Histories {
         }
     }
 
-    /// Returns all threads with spans, each with true if its spans may overlap.
+    /// Returns an entry for each thread with spans: true if its spans may overlap without nesting.
     pub(crate) fn into_overlaps(self) -> HashMap<RecordedThread, bool> {
         let threads = self.threads.into_iter();
         threads

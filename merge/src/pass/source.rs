@@ -32,7 +32,8 @@ pub(super) enum SourceParts<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Creates a source of lines that all count and belong to no segment.
+    /// Creates a source from lines about a recording that are in none of its segments, such as loss
+    /// records. All of the lines count.
     pub(crate) fn from_lines(recording: usize, path: &'a Path, lines: &'a [u8]) -> Source<'a> {
         let all = SourceParts::Few(vec![Part::whole(lines)].into());
         source(recording, None, path, lines, all)
@@ -43,7 +44,8 @@ impl<'a> Source<'a> {
         recordings[self.recording].fragments.get(self.segment?)
     }
 
-    /// Returns the number of open spans if these are the lines for them.
+    /// Returns the number of open spans if this source lists a recording's open spans; otherwise
+    /// `None`.
     pub(super) fn open_span_count(&self) -> Option<u64> {
         self.lists_open_spans
             .then(|| memchr::memchr_iter(b'\n', self.bytes).count() as u64)

@@ -133,8 +133,9 @@ impl SegmentTimes {
         self.anchors().map(own_ns).max()
     }
 
-    /// Returns the need of a window for each segment. `newest_at_copy` is the newest segment at the
-    /// time when the ring was copied: it and all later ones are always read.
+    /// Returns, for each segment, if a window needs it. A segment is skipped if it ends before the
+    /// window, or starts more than `reach_ns` after it. `newest_at_copy` is the newest segment at
+    /// the time when the ring was copied: it and all later ones are always read.
     fn needs(
         &self,
         window: Edges,

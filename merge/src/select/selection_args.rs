@@ -37,7 +37,7 @@ struct WindowArgs {
 }
 
 impl SelectionArgs {
-    /// Returns the options that show these events.
+    /// Returns the merge options for the time window and the filter on the command line.
     pub fn events(&self) -> EventOptions {
         EventOptions {
             window: self.window.window(),

@@ -96,7 +96,9 @@ impl WindowReport {
     }
 }
 
-/// Adds members to the args of the line that begins at `start` in `out`.
+/// Adds members, such as `"key":1`, to the `args` object of the JSON event that begins at byte
+/// `start` of `out`. Creates `args` if the event has none, and changes nothing if it is not an
+/// object.
 pub(crate) fn add_args(out: &mut Vec<u8>, start: usize, members: &[u8]) {
     let line = &out[start..];
     let Some(fields) = crate::event::json::scan_object(line) else {

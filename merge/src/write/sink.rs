@@ -180,7 +180,8 @@ impl GzipChunk {
         }
     }
 
-    /// Appends the end of the member, given the checksum of all of it.
+    /// Appends the end of a gzip member: its final block, then the checksum and the length of all
+    /// text in the member, both from `whole`.
     pub(crate) fn append_end(&mut self, whole: &Crc) {
         self.bytes.extend_from_slice(&FINAL_BLOCK);
         self.bytes.extend_from_slice(&whole.sum().to_le_bytes());

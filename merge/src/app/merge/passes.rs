@@ -97,7 +97,8 @@ impl FirstPass<'_> {
         ends.map(Option::unwrap_or_default).collect()
     }
 
-    /// Maps the times of recordings for which a shift is not enough.
+    /// Maps the times of chunks, sources and summaries to the common axis, for recordings whose map
+    /// has a curve. For all others, a shift is enough.
     fn warp(&mut self, maps: &[TimeMap]) {
         let warp = |recording: usize| maps[recording].warp.as_ref();
         for chunk in &mut self.chunks {

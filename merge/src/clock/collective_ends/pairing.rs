@@ -33,7 +33,8 @@ impl Pairings {
         pair.add(one, other, hosts);
     }
 
-    /// Returns the pairs of hosts that run the same collectives.
+    /// Returns the pairs of hosts whose n-th collectives are certainly the same: the times of their
+    /// ends fit, and do not fit if one host is some collectives ahead.
     pub(super) fn certain_pairs(self) -> BTreeSet<Pair> {
         let certain = self.0.into_iter().filter(|(_, pair)| pair.is_certain());
         certain.map(|(pair, _)| pair).collect()
@@ -63,7 +64,8 @@ impl HostPair {
         self.recent.push_front((one, other));
     }
 
-    /// Returns true if the collectives fit without a shift, and with no shift.
+    /// Returns true if the ends of the n-th collectives of both hosts fit, and those of collectives
+    /// with different numbers do not.
     fn is_certain(&self) -> bool {
         let mut shifted = self.shifted.iter().flatten();
         self.unshifted.holds(MIN_COLLECTIVES) && !shifted.any(|fit| fit.holds(MIN_SHIFTED))

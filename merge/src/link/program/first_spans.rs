@@ -30,7 +30,8 @@ pub(crate) struct ChunkFirstSpans {
 }
 
 impl ChunkFirstSpans {
-    /// Adds a span of a request.
+    /// Adds a span of a request. It replaces the request's first span on this thread if it begins
+    /// earlier.
     #[inline(always)]
     pub(crate) fn add(&mut self, request: u64, mention: &Mention) {
         let position = mention.position;
@@ -51,14 +52,16 @@ impl ChunkFirstSpans {
         }
     }
 
-    /// Moves the chunk's spans to a batch.
+    /// Appends the first spans of the chunk to `spans`, and empties this collection for the next
+    /// chunk.
     pub(crate) fn move_to(&mut self, spans: &mut Vec<FirstSpan>) {
         spans.append(&mut self.spans);
         self.firsts.clear();
     }
 }
 
-/// Returns the spans at these offsets of a source. `spans` is sorted by position.
+/// Returns those of `spans` that are at the byte range `offsets` of a source. `spans` is sorted by
+/// position.
 pub(crate) fn spans_at(spans: &[FirstSpan], source: usize, offsets: Range<usize>) -> &[FirstSpan] {
     let before = |offset: usize| {
         let position = EventPosition::new(source, offset, false);
@@ -79,7 +82,8 @@ pub(crate) struct FirstSpanLinks {
 }
 
 impl FirstSpanLinks {
-    /// Looks up all links at once, so that the waits for memory overlap.
+    /// Looks up the link of each span's request, and keeps those for which the program draws a
+    /// flow. All look-ups are made at once, so that the waits for memory overlap.
     pub(crate) fn find(spans: &[FirstSpan], table: &LinkTable) -> FirstSpanLinks {
         let slots = spans.iter().map(|span| table.slots.get(&span.request));
         let slots: Vec<_> = slots.map(Option::<&u32>::copied).collect();

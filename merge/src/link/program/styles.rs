@@ -123,7 +123,8 @@ impl LooseCounts {
         self.0[style][usize::from(has_rest)] += 1;
     }
 
-    /// Adds the flows of single processes.
+    /// Counts those of `flows` that have no start, or only a start. Each flow is of a single
+    /// process.
     pub(crate) fn add_local(&mut self, flows: &[FlowPhases]) {
         for flow in flows {
             self.add(flow.style, flow.has_start, flow.has_other);

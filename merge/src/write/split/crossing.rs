@@ -27,7 +27,8 @@ struct ShownEvent {
 }
 
 impl Crossing {
-    /// Returns the numbers of a chunk's events that are in a part whatever their time, ascending.
+    /// Returns the numbers of those events of a chunk that `part` contains although their times may
+    /// be in another part: begins and ends of spans that cross a cut. Ascending.
     pub(super) fn extra_events(&self, chunk: usize, part: usize) -> Vec<u32> {
         let shown = self.0.get(&chunk).into_iter().flatten();
         let in_part = shown.filter(|shown| shown.parts.contains(&part));
@@ -63,8 +64,9 @@ struct Pairing<'a> {
     crossing: Vec<(SpanEvent, SpanEvent)>,
 }
 
-/// Finds begins and ends of spans that cross a cut, and adds their length to the parts that contain
-/// them although their times are in others. Reads nothing if the trace has no such spans.
+/// Finds spans that cross a cut and have a begin and an end event. Adds the length of these events
+/// to each part that contains them although their times are in another one. Reads nothing if the
+/// trace has no such spans.
 pub(super) fn find_crossing(job: &Job<'_>, part_ranges: &mut [PartRange]) -> Crossing {
     let mut crossing = Crossing::default();
     if part_ranges.len() < 2 {

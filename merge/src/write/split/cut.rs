@@ -1,4 +1,5 @@
-//! Chooses as few cuts as possible, so that no part has more text than requested.
+//! Chooses the cuts: the times at which a trace is divided into parts. There are as few as
+//! possible, so that no part has more text than requested.
 
 use super::bins::{Amount, Bins, MARK, PartRange, Sums};
 use super::crossing::{Crossing, find_crossing};
@@ -44,8 +45,8 @@ pub(super) fn cut(
     }
 }
 
-/// Measures the text of the trace in bins. Repeats this with smaller bins while more than
-/// `max_bytes` begin in one.
+/// Measures how many bytes of the trace begin and end in each bin (a short time range). Repeats
+/// this with smaller bins while more than `max_bytes` begin in one.
 fn measure(job: &Job<'_>, max_bytes: u64) -> (Bins, Sums) {
     let ranges = job.ranges_ns();
     let last_ns = ranges.iter().map(|(_, last)| *last).max().unwrap_or(0);
@@ -86,8 +87,8 @@ fn sums(job: &Job<'_>, bins: &Bins) -> Sums {
     sums.reduce(|| Sums::new(bins), Sums::joined)
 }
 
-/// Returns the parts: each is as long as possible, and has at least one bin in which an event
-/// begins.
+/// Returns the time range and size of each part. A part gets as many bins as fit into `limit`
+/// bytes, but at least one in which an event begins.
 fn part_ranges(bins: &Bins, sums: &Sums, frame_bytes: u64, limit: u64) -> Vec<PartRange> {
     let (mut part_ranges, mut bin) = (Vec::new(), 0);
     // Events that have begun and not ended. A part contains the ones that are open at its begin.

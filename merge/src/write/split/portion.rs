@@ -36,7 +36,7 @@ pub(crate) struct PartView {
 }
 
 impl PartView {
-    /// Returns true if it shows any events of the chunk.
+    /// Returns true if this part contains any event of the chunk.
     pub(crate) fn overlaps(&mut self, chunk: &Chunk) -> bool {
         chunk.overlaps(self.edges) || self.extra.peek().is_some()
     }

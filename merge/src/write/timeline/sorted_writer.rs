@@ -173,7 +173,9 @@ impl<'a, 'l> SortedWriter<'a, 'l> {
     }
 }
 
-/// Parses a line that was an event before, in the same way as its chunk was read.
+/// Parses a line of a chunk again while the trace is written. The line starts at `start` in its
+/// source. Uses the same fast parser as the first pass did, and the full one if that fails. Returns
+/// `None` if the line is not an event.
 fn parse_line<'a>(chunk: &Chunk, line: &'a [u8], start: usize) -> Option<Event<'a>> {
     let is_trusted = || {
         let part = chunk.parts.partition_point(|part| part.end <= start);
