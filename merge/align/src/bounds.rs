@@ -28,14 +28,16 @@ impl Trend {
         Trend(vec![(0, shift_ns)])
     }
 
-    /// Returns the curve that corrects the error.
+    /// Returns the curve that corrects this error: it maps an uncorrected time to that time minus
+    /// the error.
     pub(super) fn curve(&self) -> Curve {
         let points = self.0.iter();
         Curve::through(points.map(|(at, error)| (*at, at.saturating_sub(*error))))
     }
 }
 
-/// Returns the error that a curve corrects at a time of the axis.
+/// Returns by how much a host's clock is ahead (in ns) at the axis time `at_ns`, given the curve
+/// that corrects it.
 pub(super) fn error_ns(correction: &Curve, at_ns: i64) -> i64 {
     at_ns.saturating_sub(correction.at(at_ns))
 }

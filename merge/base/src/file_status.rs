@@ -20,7 +20,7 @@ pub struct FileStatus {
 }
 
 impl FileStatus {
-    /// Returns the status of an open file.
+    /// Converts the metadata of a file to its id, size and times of change.
     #[expect(clippy::cast_possible_wrap, reason = "no file is that long")]
     pub fn from_metadata(file: &Metadata) -> FileStatus {
         FileStatus {

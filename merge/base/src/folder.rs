@@ -220,7 +220,7 @@ impl FileLocation {
         &self.path
     }
 
-    /// Returns the place of another name in the same folder.
+    /// Returns the location of the file called `name` in the same folder.
     pub fn sibling(&self, name: impl AsRef<OsStr>) -> FileLocation {
         self.folder.place(name)
     }

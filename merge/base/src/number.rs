@@ -58,7 +58,8 @@ fn parse_simple(text: &[u8]) -> Option<i64> {
         .map(|(ns, _)| ns)
 }
 
-/// Parses digits, a point and exactly three decimals at the beginning of `text`. Returns ns and the number of bytes.
+/// Parses microseconds with exactly three decimals, such as `12.345`, at the beginning of `text`.
+/// Returns the time in ns and the length of the number in bytes. Returns `None` for any other form.
 #[inline(always)]
 pub fn three_decimals(text: &[u8]) -> Option<(i64, usize)> {
     let (value, at) = swar::digits(text, 0)?;

@@ -64,7 +64,7 @@ impl Progress {
         (done, planned)
     }
 
-    /// Adds bytes that a pass has processed, and the new events in them.
+    /// Counts `bytes` of input that a pass has just processed, and `events` that it found in them.
     pub fn add(&self, bytes: u64, events: u64) {
         self.done.fetch_add(bytes, Ordering::Relaxed);
         self.events.fetch_add(events, Ordering::Relaxed);

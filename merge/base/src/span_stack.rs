@@ -105,7 +105,7 @@ impl<T> SpanStack<T> {
         Some(depth)
     }
 
-    /// Removes the spans from a depth on.
+    /// Keeps only the outermost `depth` spans on the stack, and removes the ones inside them.
     pub fn truncate(&mut self, depth: usize) {
         self.0.truncate(depth);
     }

@@ -19,7 +19,9 @@ pub fn eight(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// Reads the remaining bytes, fewer than eight. It shifts a whole word, because a copy of variable length would be a function call.
+/// Reads the bytes of `bytes` from `at` on, of which there are fewer than eight, as the low bytes
+/// of a word. The rest of the word is 0. It shifts a whole word, because a copy of variable length
+/// would be a function call.
 #[inline]
 fn last_bytes(bytes: &[u8], at: usize) -> u64 {
     let left = bytes.get(at..).unwrap_or_default();
@@ -50,7 +52,8 @@ pub fn plain_len([first, second]: [u64; 2]) -> usize {
     before + (word.trailing_zeros() / 8) as usize
 }
 
-/// Sets the highest bit of each byte that is a quote, backslash or control character. After the first such byte, other bytes may be marked, too.
+/// Returns a word with the highest bit set in each byte that is a quote, backslash or control
+/// character in `word`. After the first such byte, other bytes may be marked, too.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn marks(word: u64) -> u64 {
@@ -83,7 +86,8 @@ fn digits_value(word: u64, len: usize) -> u64 {
     fours.wrapping_mul(1 + (10_000 << 32)) >> 32
 }
 
-/// Reads 1 to 15 digits at `at`. Returns their value and their number.
+/// Reads the decimal digits that begin at byte `at`. Returns their value and how many there are, or
+/// `None` if there are none or more than 15.
 #[inline(always)]
 pub fn digits(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
     let word = eight(bytes, at);

@@ -69,7 +69,8 @@ impl Rule {
         self > Rule::Overlap
     }
 
-    /// Returns true if a viewer may load nothing of the file. For [`Rule::CutOff`] it depends on the form of the trace.
+    /// Returns true if a viewer may refuse to load the whole file because this rule is broken. For
+    /// [`Rule::CutOff`], which returns false, it depends on the form of the trace.
     fn is_fatal(self) -> bool {
         self < Rule::CutOff
     }
@@ -147,7 +148,8 @@ impl<'a> Findings<'a> {
         self.insert(rule, count, offset, |text| quote(text, offset));
     }
 
-    /// Adds an event that clashes with another one.
+    /// Reports that the event at byte `offset` breaks `rule` because it clashes with the one at
+    /// byte `other`. The message quotes both.
     pub(crate) fn add_clash(&mut self, rule: Rule, offset: u64, other: u64) {
         self.insert(rule, 1, offset, |text| {
             let [what, with] = [offset, other].map(|offset| quote(text, offset));

@@ -59,7 +59,8 @@ impl Item {
         }
     }
 
-    /// Sets the duration of a complete span, and the hashes of the name and category of a begin or end.
+    /// Returns the item with the duration of a complete span, or with the hashes of its name and
+    /// category, which match a begin with its end.
     pub(crate) fn with(mut self, dur: i64, name_and_category: [u64; 2]) -> Item {
         if self.kind == Kind::Span {
             self.rank = -dur;
@@ -144,7 +145,8 @@ impl Track {
         }
     }
 
-    /// Adds a complete span, unless it overlaps the innermost open one.
+    /// Adds a complete span to its track. If it ends after the innermost open span, reports that
+    /// the two overlap instead.
     fn complete(&mut self, item: &Item, findings: &mut Findings<'_>) {
         let end = item.ts - item.rank;
         match self.open.innermost().filter(|outer| outer.end_ns < end) {

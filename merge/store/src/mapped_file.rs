@@ -187,7 +187,7 @@ fn set_handler() -> Option<sigaction> {
     (set == 0).then_some(old)
 }
 
-/// Returns the current action of the signal.
+/// Returns the action that the process now takes on SIGBUS, or `None` if the system call fails.
 fn current_action() -> Option<sigaction> {
     let mut action = MaybeUninit::<sigaction>::zeroed();
     // SAFETY: without a new action, the call only writes the current one to `action`, which has room for it.
@@ -201,7 +201,8 @@ fn our_handler() -> usize {
     on_bus_error as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize
 }
 
-/// Restores the previous action, unless other code has set another handler meanwhile.
+/// Restores the action `old` for SIGBUS, unless other code has replaced our handler by its own
+/// since.
 fn restore_handler(old: &sigaction) {
     if current_action().is_some_and(|action| action.sa_sigaction == our_handler()) {
         // SAFETY: this is the action that was set before ours.
@@ -248,7 +249,9 @@ fn map_zeros(address: usize, end: usize) -> bool {
     mapped != libc::MAP_FAILED
 }
 
-/// Handles the signal as it would have been handled without our handler.
+/// Passes a SIGBUS that does not concern our mappings to the handler that was set before ours. If
+/// there was none, or SIGBUS was ignored, sets the default action, which ends the process when the
+/// instruction fails again.
 fn call_old_handler(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let has_siginfo = OLD_HAS_SIGINFO.load(Ordering::Acquire);
     let handler = OLD_HANDLER.load(Ordering::Relaxed);

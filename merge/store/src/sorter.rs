@@ -87,7 +87,8 @@ impl<'f, R: Record> Sorter<'f, R> {
         records.try_for_each(|record| self.push(record))
     }
 
-    /// Sorts the buffered records and writes them as a run.
+    /// Sorts the buffered records, writes them to a temporary file as a run (a sorted list), and
+    /// empties the buffer.
     fn spill(&mut self) -> io::Result<()> {
         sort(&mut self.buffer);
         let run = try_folders(&self.folders, |folder| write(&self.buffer, folder));
@@ -95,12 +96,13 @@ impl<'f, R: Record> Sorter<'f, R> {
         self.add_run(run?)
     }
 
-    /// Returns true if no record was added.
+    /// Returns true if no record has been added to the sorter.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty() && self.runs.is_empty()
     }
 
-    /// Adds a run, and merges runs if there are too many of one size.
+    /// Adds a run (a sorted list of records in a file). If there are then too many runs of one
+    /// size, merges them into a larger one.
     fn add_run(&mut self, run: Sorted<R>) -> io::Result<()> {
         self.runs.push((0, run));
         while let Some(&(merged, _)) = self.runs.last() {

@@ -78,7 +78,8 @@ impl<'f, T: Copy + 'static> Spill<'f, T> {
 }
 
 impl<T: Copy + 'static> Added<T> {
-    /// Writes the records in memory to the file.
+    /// Moves the records in memory to the end of a temporary file, which it creates first if there
+    /// is none. Tries `folders` in turn.
     fn write(&mut self, folders: &[PathBuf]) -> io::Result<()> {
         if let Some((file, _)) = &mut self.file {
             file.append(&self.memory)?;

@@ -90,7 +90,8 @@ impl<'a> Search<'a> {
         changed
     }
 
-    /// Applies each bound to the next and the previous time, plus the maximum change between them.
+    /// Lowers the bounds of a host where a neighbor's bound allows it: between neighboring times,
+    /// the error changes by at most `change_ns`. Returns true if any bound changed.
     fn apply_drift(&mut self, host: usize) -> bool {
         let (bounds, origins) = (&mut self.bounds[host], &mut self.origins[host]);
         let change_ns = self.constraints.change_ns;
