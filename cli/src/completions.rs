@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// Runs the command.
+/// Runs the `completions` command: prints the completion script for a shell.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let mut script = Vec::new();
     let mut command = crate::Arguments::command();

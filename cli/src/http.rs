@@ -21,7 +21,8 @@ pub(crate) trait Site: Send + Sync {
     /// Returns true if only this machine can reach the server. The `Host` of each request must then be a name of this machine.
     fn is_loopback(&self) -> bool;
 
-    /// Answers a request of one of the methods.
+    /// Answers a request whose method is in [`Site::METHODS`]. An error is the reason for which the
+    /// request is refused.
     fn answer(&self, request: &Request<'_>) -> Result<Response, Refusal>;
 
     /// Returns true once nobody has to be served any more. The server ends when the answers under way are out.

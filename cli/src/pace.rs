@@ -38,7 +38,7 @@ pub(crate) fn left(reader: &LiveReader, found: &Poll) -> Left {
 }
 
 impl PollTimer {
-    /// Begins a poll on this thread.
+    /// Starts to measure a poll (one look for new data) on this thread.
     pub(crate) fn start() -> PollTimer {
         PollTimer {
             start: Instant::now(),
@@ -46,7 +46,8 @@ impl PollTimer {
         }
     }
 
-    /// Returns how long to wait after this poll. Time in which other threads used the CPU does not count.
+    /// Returns how long to wait before the next poll, so that polls use at most a quarter of a CPU.
+    /// It is zero if the run has ended and data is left. Time in which other threads used the CPU does not count.
     pub(crate) fn pause(self, left: Left) -> Duration {
         let (took, cpu) = (self.start.elapsed(), cpu_time());
         let cpu = cpu

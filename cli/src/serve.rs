@@ -87,7 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
 }
 
-/// Decides who may read the figures of a run.
+/// Decides from the options and the run in `directory` who may read its figures: everybody, or only
+/// clients with a token.
 fn access(arguments: &Arguments, directory: &Path) -> Result<Access, Error> {
     let listen = arguments.listen;
     if let Some(path) = &arguments.token_file {

@@ -82,7 +82,8 @@ pub(crate) fn stop(arguments: &StopArguments) -> Result<ExitCode, Error> {
     obey::apply(&directory, wish, "record nothing", &arguments.wait)
 }
 
-/// Describes what the processes are asked to do.
+/// Returns a text that says what the processes are asked to record, for example `record 5 steps
+/// (step)`.
 fn task(arguments: &Arguments) -> String {
     let levels = arguments.level.as_ref();
     let mut task = "record".to_owned();

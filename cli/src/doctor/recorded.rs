@@ -66,7 +66,8 @@ impl Outline {
     }
 }
 
-/// Checks the run in the directory, if there is one.
+/// Checks the recorded files of the run at `paths`, and returns what it found for the doctor's
+/// report.
 pub(crate) fn examine(paths: &RunPaths) -> Vec<Finding> {
     let run = trace_merge::survey::processes(&paths.directory).unwrap_or_default();
     let mut outlines: Vec<Outline> = run.iter().map(Outline::read).collect();

@@ -67,7 +67,8 @@ impl Connection {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Progress { stage, since };
     }
 
-    /// Ends the connection. Its own thread notices that.
+    /// Shuts down the socket from another thread. The thread that serves this connection then gets
+    /// an error and ends.
     pub(super) fn cut(&self) {
         let _ = self.stream.shutdown(Shutdown::Both); // the client may be gone
     }

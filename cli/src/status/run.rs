@@ -177,7 +177,7 @@ impl Process {
         })
     }
 
-    /// Returns a description of the process if it died.
+    /// Returns the name, pid and cause of death of the process, or `None` if it did not die.
     pub(crate) fn dead(&self) -> Option<DeadProcess> {
         Some(DeadProcess {
             name: self.name.clone(),

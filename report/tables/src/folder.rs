@@ -69,7 +69,8 @@ impl NewTables {
         Ok(tables)
     }
 
-    /// Returns the path of the file with this name in the partition of a table.
+    /// Returns the path of a new Parquet file: `name` without its extension, in a partition (a
+    /// subfolder) of a table.
     pub(crate) fn file(&self, table: &str, partition: &Partition, name: &str) -> PathBuf {
         let folder = self.new.join(table).join(&partition.0);
         folder.join(format!("{name}.parquet"))

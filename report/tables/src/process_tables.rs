@@ -268,7 +268,8 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
         self.end_args.remove(&(track, event.dur_ns))
     }
 
-    /// Adds the next sample.
+    /// Adds a row for the next value of a counter to the table of samples. Creates the counter's
+    /// track if this is its first value.
     pub(crate) fn add_sample(&mut self, sample: &Sample) -> Result<()> {
         let stored = self.shared.counters.get(sample.counter as usize).cloned();
         let pair = stored.or_else(|| self.shared.entry(sample.at).name);

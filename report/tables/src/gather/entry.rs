@@ -50,7 +50,9 @@ pub(crate) struct Entry<'a> {
     args: &'a [u8],
 }
 
-/// Appends an entry and returns its position. If it has args, [`begin_args`] and [`write_arg`] must write them next.
+/// Appends an entry (the data of an event that few events have: CPU time, id, name) to `out`, and
+/// returns its position. If the event has args, [`begin_args`] and [`write_arg`] must write them
+/// next.
 pub(crate) fn write_entry(
     out: &mut Vec<u8>,
     cpu_ns: Option<i64>,
@@ -82,7 +84,8 @@ pub(super) fn begin_args(out: &mut Vec<u8>, flags_at: usize, count: usize) {
     }
 }
 
-/// Writes an arg of the last entry. `pair` returns the key if it has no number.
+/// Appends an arg to the entry that was written last. `pair` returns the text of the key, and is
+/// called only if `key` is [`UNNUMBERED`].
 pub(crate) fn write_arg(
     out: &mut Vec<u8>,
     key: u32,

@@ -62,12 +62,13 @@ impl Lanes {
         lanes
     }
 
-    /// Returns the number of a lane of a thread.
+    /// Returns the number, among all lanes of the trace, of a thread's lane. Lane 0 is the thread's
+    /// own; the others show spans that overlap.
     pub(crate) fn number(&self, thread: usize, lane: usize) -> u32 {
         self.first[thread] + u32::try_from(lane).unwrap_or(0)
     }
 
-    /// Returns the numbers of the lanes of a process.
+    /// Returns the range of lane numbers of a process. It is empty if the process has no lanes.
     pub(crate) fn in_process(&self, process: usize) -> Range<usize> {
         self.by_process.get(&process).cloned().unwrap_or_default()
     }

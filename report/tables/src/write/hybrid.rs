@@ -30,7 +30,7 @@ impl Hybrid {
         u32::BITS - most.leading_zeros()
     }
 
-    /// Adds a number `count` times.
+    /// Adds `number` `count` times. Eight or more repetitions are stored once, with a count.
     #[inline]
     pub(super) fn push(&mut self, number: u32, mut count: usize) {
         while count > 0 && !self.unpacked.len().is_multiple_of(GROUP) {
@@ -48,7 +48,8 @@ impl Hybrid {
         self.bytes.extend_from_slice(&bytes[..len]);
     }
 
-    /// Returns the encoded numbers. An incomplete group is padded with zeros, because readers know how many numbers there are.
+    /// Returns the bytes of all numbers. An incomplete group of eight is padded with zeros, because
+    /// readers know how many numbers there are.
     pub(super) fn finish(mut self) -> Vec<u8> {
         let groups = self.unpacked.len().div_ceil(GROUP);
         self.unpacked.resize(groups * GROUP, 0);

@@ -109,7 +109,8 @@ impl TextColumn {
         chunk.finish(column, &page, encoding, rows)
     }
 
-    /// Encodes which rows have a text. The result begins with its length.
+    /// Encodes, for each row, if it has a text. The result begins with its length in bytes, as
+    /// Parquet requires.
     fn encoded_levels(&self) -> Result<Vec<u8>> {
         let mut levels = Hybrid::new(1, Vec::new());
         for (has_text, rows) in &self.levels {
