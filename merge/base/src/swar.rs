@@ -19,8 +19,8 @@ pub fn eight(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// Reads the bytes of `bytes` from `at` on, of which there are fewer than eight, as the low bytes
-/// of a word. The rest of the word is 0. It shifts a whole word, because a copy of variable length
+/// Reads the last bytes (fewer than eight), which begin at `at`, into the low bytes of a word. The rest of the
+/// word is 0. It shifts a whole word, because a copy of variable length
 /// would be a function call.
 #[inline]
 fn last_bytes(bytes: &[u8], at: usize) -> u64 {
