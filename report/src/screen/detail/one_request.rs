@@ -82,7 +82,7 @@ fn status(status: RequestStatus) -> &'static str {
 fn parts(detail: &OneRequest) -> String {
     let has_devices = detail.parts.iter().any(|part| part.devices.is_some());
     let head = match has_devices {
-        true => "part|start|took|median|share||devices busy|main cause of idle time",
+        true => "part|start|took|median|share||devices busy|main idle cause",
         false => "part|start|took|median|share|",
     };
     let mut rows = vec![cells(head)];
