@@ -314,7 +314,7 @@ impl NamePiece {
         })
     }
 
-    /// Returns the bytes of the id in this piece.
+    /// Returns the section of the request id that this piece holds, at most 43 bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len).min(PIECE)]
     }

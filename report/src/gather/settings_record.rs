@@ -22,7 +22,7 @@ pub(crate) fn settings(event: &PlacedEvent<'_>) -> BTreeMap<String, Value> {
     setting::ALL.iter().filter_map(value).collect()
 }
 
-/// Returns the value if it is a whole number, a boolean, a short text or a list of whole numbers.
+/// Returns a setting's value if it is a whole number, a boolean, a short text or a list of whole numbers, else `None`.
 fn plain(value: Value) -> Option<Value> {
     let is_whole = |value: &Value| value.is_u64() || value.is_i64();
     match value {
