@@ -31,7 +31,7 @@ pub(crate) struct RequestOutput {
 pub(crate) struct Pauses(BTreeSet<(u32, i64)>);
 
 impl Pauses {
-    /// Adds a process's first step after a pause.
+    /// Records that `process` resumed recording after a pause, with the step that starts at `ts_ns`.
     pub(crate) fn add(&mut self, process: u32, ts_ns: i64) {
         self.0.insert((process, ts_ns));
     }
@@ -47,7 +47,7 @@ impl Pauses {
         self.0 = last.into_iter().collect();
     }
 
-    /// Returns true if a process did not record every step from `start_ns` to `end_ns`.
+    /// Returns true if `process` resumed recording after a pause between `start_ns` (exclusive) and `end_ns` (inclusive).
     pub(crate) fn interrupt(&self, process: u32, start_ns: i64, end_ns: i64) -> bool {
         let first_after = self.0.range((process, start_ns.saturating_add(1))..).next();
         first_after.is_some_and(|(other, ts_ns)| *other == process && *ts_ns <= end_ns)
@@ -56,7 +56,8 @@ impl Pauses {
 
 impl Record for RequestOutput {}
 
-/// Returns the hash of a frontend's process and of its number for a request.
+/// Returns the key by which outputs of one request are sorted: a hash of the frontend's process number and of the
+/// number that the frontend gave the request.
 pub(crate) fn output_key(process: u32, number: u64) -> u64 {
     xxh3_64_with_seed(&number.to_le_bytes(), process.into())
 }
