@@ -264,7 +264,7 @@ impl RequestArgs {
     }
 }
 
-/// Reads the arg `name` of an event, a time in µs, and returns it in ns. Returns `None` if it is missing or implausible.
+/// Returns the arg `name`, a time in µs, in ns, or `None` if it is missing or implausible.
 fn ns(event: &PlacedEvent<'_>, name: &str) -> Option<i64> {
     let us = arg(event, name).filter(|us| (0.0..=MOST_US).contains(us));
     us.map(rounded_ns)

@@ -61,7 +61,7 @@ pub(crate) struct OpenSpan {
 }
 
 impl OpenSpan {
-    /// Creates the record of a span without an end from its begin event.
+    /// Creates the record of a span without an end from its event.
     pub(crate) fn from_event(event: &PlacedEvent<'_>, name: &str, process: usize) -> OpenSpan {
         let step = event.arg("step").or_else(|| event.arg("batch"));
         let text = |json: &[u8]| String::from_utf8_lossy(json).trim_matches('"').to_owned();
