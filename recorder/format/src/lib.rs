@@ -8,7 +8,7 @@
 //! - [`header`]: the first record of each segment.
 //! - [`block`]: headers and checksums of the blocks in which lines reach a fragment.
 //! - [`record`]: the recorder's own metadata records (anchors, tracks, removed segments, the end).
-//! - [`loss`], [`control`], [`reach`]: the recorder's own instants, and the control file.
+//! - [`loss`], [`control`], [`visibility`]: the recorder's own instants, and the control file.
 //! - [`phase`]: the kinds of events.
 //! - [`ring`]: the layout of the ring file.
 //! - [`mod@visible`]: spells out invisible characters.
