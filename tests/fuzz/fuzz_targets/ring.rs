@@ -10,7 +10,7 @@ use format_oracle::writer::line::stream;
 use format_oracle::writer::{Lane, Open, Process, Ring as Written, Slot};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
-use trace_merge::ring::{OpenSpan, Ring, RingBytes, recover, rows};
+use trace_merge::ring::{OpenSpan, Ring, RingBytes, recover, shown_lanes};
 
 const SLOTS: usize = 2;
 const EDIT_BYTES: usize = 10;
@@ -70,7 +70,7 @@ fn apply(bytes: &mut [u8], edit: [u8; EDIT_BYTES]) {
 /// Creates a ring with two slots that contain lines and open spans, a call site, and two lanes.
 fn valid_ring() -> Vec<u8> {
     let process = Process::with_ring(4711);
-    let mut ring = Written::of(&process);
+    let mut ring = Written::new(&process);
     let site = ring.site("step", "worker");
     let open = |site, start_ns| Open {
         start_ns,
@@ -102,7 +102,7 @@ fn check(ring: &Ring) {
         );
         slot.open.iter().for_each(check_span);
     }
-    let lanes = rows(ring.lanes.iter());
+    let lanes = shown_lanes(ring.lanes.iter());
     assert_eq!(lanes.len(), ring.lanes.len());
     assert!(lanes.is_sorted_by_key(|span| span.start_ns));
     lanes.iter().for_each(check_span);
