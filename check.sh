@@ -193,7 +193,7 @@ demo_trace() {
 statements() {
   local runs
   runs=$(IFS=:; echo "${*:2}")
-  SA_TEST_RUNS=$runs tests full " on $1" cargo nextest run --workspace --run-ignored only -E 'test(statements_on_recorded_runs_say_what_the_report_says)'
+  SA_TEST_RUNS=$runs tests full " on $1" cargo nextest run --workspace --run-ignored only -E 'test(statements_on_recorded_runs_agree_with_the_report)'
 }
 
 demo_statements() {

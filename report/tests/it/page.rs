@@ -152,7 +152,7 @@ fn shown(page: &str) -> Option<Value> {
 }
 
 #[test]
-fn a_page_works_in_a_browser() {
+fn alone_a_page_works_in_a_browser() {
     let report = served_after_start();
     assert_eq!((report.prefixes.requests, report.prefixes.n), (60, 2));
     let page = page(&report, "a run", Some("'a run'")).unwrap();
