@@ -53,7 +53,8 @@ pub struct ThreadTrack {
 }
 
 impl<'a> PlacedEvent<'a> {
-    /// Places an event. `shift_ns` is added to its time to get the time on the axis.
+    /// Creates a placed event from an event of a recording and its track. `shift_ns` converts its recorded time to ns from the start of the
+    /// trace.
     pub fn new(event: &'a Event<'a>, place: ThreadTrack, shift_ns: i64) -> PlacedEvent<'a> {
         let ts_ns = event.ts_ns.saturating_add(shift_ns).max(0);
         PlacedEvent {
@@ -69,7 +70,8 @@ impl<'a> PlacedEvent<'a> {
         }
     }
 
-    /// Returns the end of a span: of an `X`, and of a `B` or `b` whose end is known.
+    /// Returns the end of a span in ns from the start of the trace. It is known for phase `X`, and for `B` or `b` if `other_ns` is set; otherwise
+    /// `None`.
     pub fn end_ns(&self) -> Option<i64> {
         match self.phase {
             Phase::Complete => Some(self.ts_ns.saturating_add(self.dur_ns)),
@@ -78,28 +80,28 @@ impl<'a> PlacedEvent<'a> {
         }
     }
 
-    /// Returns true for a span that was open when its process died or when the ring was read (FORMAT.md §2).
+    /// Returns true for a span that has no recorded end, because it was open when its process died or when the ring buffer was read (FORMAT.md
+    /// §2).
     pub fn is_unfinished(&self) -> bool {
         self.event.is_unfinished()
     }
 
-    /// Returns the name; empty if there is none.
+    /// Returns the event's name as decoded text; empty if it has none.
     pub fn name(&self) -> Cow<'a, str> {
         text(self.member_value(What::Name))
     }
 
-    /// Returns the category; empty if there is none.
+    /// Returns the event's category as decoded text; empty if it has none.
     pub fn category(&self) -> Cow<'a, str> {
         text(self.member_value(What::Category))
     }
 
-    /// Returns the args as JSON; empty if there are none. They are only parsed when this is called.
+    /// Returns the event's args as the text of a JSON object; empty if it has none. The line is only searched for them when this is called.
     pub fn args(&self) -> &'a [u8] {
         self.member_value(What::Args)
     }
 
-    /// Returns name, category and args as JSON, which is faster than getting them one by one. Each slice ends where its value ends, not at the end of
-    /// the line.
+    /// Returns the event's name, category and args, each as JSON text (empty if absent). This is faster than getting them one by one.
     pub fn what(&self) -> [&'a [u8]; 3] {
         let in_order = match self.event.fields.args.is_some() {
             true => [&[][..]; 3], // the scan has found all members that there are
@@ -108,12 +110,12 @@ impl<'a> PlacedEvent<'a> {
         [What::Name, What::Category, What::Args].map(|what| self.member_or(what, || in_order))
     }
 
-    /// Returns the value of an arg as JSON, if there is an arg with this name. The name must not need escapes in JSON.
+    /// Returns the JSON text of the arg called `name`; `None` if the event has no such arg. The name must not need escapes in JSON.
     pub fn arg(&self, name: &str) -> Option<&'a [u8]> {
         arg_in(self.args(), name.as_bytes())
     }
 
-    /// Returns the CPU time of a span's thread in ns (`tdur`), if it was recorded.
+    /// Returns the CPU time in ns that the thread used during this span (member `tdur`); `None` if it was not recorded.
     pub fn cpu_ns(&self) -> Option<i64> {
         // Most lines have no CPU time, and a search is faster than parsing the members.
         ANY_CPU_TIME.find(self.event.line)?;
@@ -121,30 +123,33 @@ impl<'a> PlacedEvent<'a> {
         micros(value).map(Micros::ns).filter(|ns| *ns >= 0)
     }
 
-    /// Returns the id of a flow or an async span. Events with equal ids and categories belong together, in the whole trace.
+    /// Returns the id of a flow or async event; `None` for other phases. It is unique in the whole trace: events with equal ids and categories
+    /// belong to one flow or async span.
     pub fn id(&self) -> Option<u64> {
         let id = || Some(trace_id(self.event, self.ordinal)?.0);
         self.phase.has_id().then(id).flatten()
     }
 
-    /// Returns the id of the flow to which `bind_id` binds a span.
+    /// Returns the id of the flow (arrow between spans) that this span names in its `bind_id` member; `None` if it has no such member. It equals
+    /// the `id` of the flow's other events.
     pub fn bind_id(&self) -> Option<u64> {
         let fields = &self.event.fields;
         let has_one = fields.bind_id.is_some();
         has_one.then(|| trace_bind_id(self.event, self.ordinal))
     }
 
-    /// Returns the line as it was recorded, except for repairs of what viewers do not accept.
+    /// Returns the event's JSON line as it was recorded, except that text which viewers do not accept is repaired.
     pub fn line(&self) -> &'a [u8] {
         self.event.line
     }
 
+    /// Returns the JSON text of the event's name, category or args; empty if absent.
     fn member_value(&self, what: What) -> &'a [u8] {
         self.member_or(what, || self.event.members_in_order(what))
     }
 
-    /// Returns a member: from the scan of the line's front if that found it, from `in_order` if the members are in the order of the recorder, or else by
-    /// a search.
+    /// Returns the JSON text of the name, category or args; empty if absent. It tries the cheapest source first: the scan of the line's front,
+    /// then `in_order` (all three values of a line in the recorder's order), then a search of the line.
     fn member_or(&self, what: What, in_order: impl FnOnce() -> [&'a [u8]; 3]) -> &'a [u8] {
         let fields = &self.event.fields;
         let (known, start) = match what {
@@ -161,7 +166,8 @@ impl<'a> PlacedEvent<'a> {
         }
     }
 
-    /// Returns the value of a member, by its key as it is written in lines without white space.
+    /// Searches the event's line for a member and returns its JSON text; empty if absent. `start` is the member's key with its comma, quotes and
+    /// colon.
     fn member(&self, start: &Finder<'_>) -> &'a [u8] {
         let line = self.event.line;
         if let Some(value) = top_level_value(line, start) {
@@ -174,7 +180,7 @@ impl<'a> PlacedEvent<'a> {
     }
 }
 
-/// Calls `use_event` with the repaired event.
+/// Calls `use_event` with a repaired copy of an event whose line contains text that viewers do not accept.
 #[cold]
 pub fn with_repairs(event: &Event<'_>, use_event: impl FnOnce(&Event<'_>)) {
     let text = mended_event(event.line, event.phase).map(|(text, _)| text);
@@ -183,15 +189,15 @@ pub fn with_repairs(event: &Event<'_>, use_event: impl FnOnce(&Event<'_>)) {
     use_event(&event.in_line(&line));
 }
 
-/// Returns the value of an arg. If several have this name, it is the last one, as in viewers. A search is faster than parsing, and most events do not
-/// have the arg.
+/// Returns the JSON text of the arg called `name` in the object `args`; the last one if there are several, as in viewers. A search comes first
+/// because most events do not have the arg.
 fn arg_in<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let at = memmem::find(args, name)?;
     plain_arg(args, at, name).or_else(|| last_member(args, name))
 }
 
-/// Returns the value of the arg whose name is at `at`, if a simple check is enough: no object or list before it, no white space, and no second
-/// occurrence of the name.
+/// Returns the JSON text of the arg whose name is at offset `at`. Returns `None` unless a simple check is enough: no object or list before it, no
+/// white space, and no second occurrence of the name.
 fn plain_arg<'a>(args: &'a [u8], at: usize, name: &[u8]) -> Option<&'a [u8]> {
     let behind = at + name.len();
     let before = args.get(at.checked_sub(2)?..at)?;
@@ -206,8 +212,8 @@ fn plain_arg<'a>(args: &'a [u8], at: usize, name: &[u8]) -> Option<&'a [u8]> {
     args.get(from..scanner.at)
 }
 
-/// Returns the value of a member that comes before any nested object or list. In a string the quotes of its key would be escaped, so the match is a
-/// key.
+/// Returns the JSON text of a member if it comes before any nested object or list of the line. `start` finds its key. Inside a string the quotes
+/// would be escaped, so a match is a key.
 fn top_level_value<'a>(line: &'a [u8], start: &Finder<'_>) -> Option<&'a [u8]> {
     let at = start.find(line)?;
     if memchr::memchr2(b'{', b'[', line.get(1..at)?).is_some() {
@@ -219,7 +225,7 @@ fn top_level_value<'a>(line: &'a [u8], start: &Finder<'_>) -> Option<&'a [u8]> {
     line.get(from..scanner.at)
 }
 
-/// Returns the decoded text of a JSON string, or the text of any other value.
+/// Decodes a JSON string. Returns any other JSON value as its text.
 fn text(value: &[u8]) -> Cow<'_, str> {
     let quoted = value
         .strip_prefix(b"\"")
@@ -250,13 +256,13 @@ pub struct TraceThread {
 }
 
 impl TraceThread {
-    /// Returns its name, or its id if it has none.
+    /// Returns the text that reports show for the thread: its name, or `tid N` if it has none.
     pub fn label(&self) -> String {
         let name = self.name.clone();
         name.unwrap_or_else(|| format!("tid {}", self.tid))
     }
 
-    /// Returns true for a track of MSPTI's records, which repeat the work on other tracks of a device.
+    /// Returns true for a track with records of MSPTI (an Ascend profiling interface). They repeat the work that other tracks of the device show.
     pub fn is_of_mspti(&self) -> bool {
         self.name.as_deref().is_some_and(is_of_mspti)
     }

@@ -54,12 +54,13 @@ const HOST: [&str; 7] = [
     "OS Runtime API",
 ];
 
-/// Returns the group that a process with this name is, if it is one.
+/// Returns the group that a profiler shows as a process with this name; `None` for the name of any other process.
 pub fn vendor_group(name: &str) -> Option<VendorGroup> {
     // A merge of several traces appends the rank to a name and prepends the label of the device.
     without_pid(name).split(" · ").find_map(group)
 }
 
+/// Returns the group with exactly this name, without a pid or label added by a merge.
 fn group(name: &str) -> Option<VendorGroup> {
     match name {
         "Ascend Hardware" => Some(VendorGroup::Hardware),
@@ -76,30 +77,31 @@ const PID_BITS: u32 = 10;
 /// Device number in the pids of groups without a device.
 const NO_DEVICE: u32 = 31;
 
-/// Returns the process's pid from the pid of its group. `None` if the pid is not packed, or does not agree with the label of the group.
+/// Returns the real pid of the process that msprof packed into the pid of a `group`. Returns `None` if the group's pid is not packed, or if the
+/// device number in it differs from `device`, the number in the group's label.
 pub fn packed_pid(group: i64, device: Option<u32>) -> Option<i64> {
     let (pid, number) = (group >> PID_BITS, group & ((1 << DEVICE_BITS) - 1));
     let is_packed = pid > 0 && number == i64::from(device.unwrap_or(NO_DEVICE));
     is_packed.then_some(pid)
 }
 
-/// Returns true if a track of a device contains records of MSPTI. They repeat what the tracks of the launches show, with times of a clock whose error
-/// is unknown.
+/// Returns true if a device's track with this name contains records of MSPTI (an Ascend profiling interface). They repeat the work that other
+/// tracks show, with times of a clock whose error is unknown.
 pub fn is_of_mspti(thread: &str) -> bool {
     thread.ends_with(" (MSPTI)") || thread.contains(" (MSPTI) (overlapping ")
 }
 
-/// Returns true if the spans of a track in [`VendorGroup::Hardware`] are iterations and not tasks.
+/// Returns true if the track with this name, in [`VendorGroup::Hardware`], shows training iterations instead of tasks.
 pub fn is_step_track(thread: &str) -> bool {
     thread.starts_with("Step Trace")
 }
 
-/// Returns true if a track in [`VendorGroup::Communication`] shows parts of collectives.
+/// Returns true if the track with this name, in [`VendorGroup::Communication`], shows parts of collectives instead of whole ones.
 pub fn is_plane(thread: &str) -> bool {
     thread.starts_with("Plane ")
 }
 
-/// Returns true for task types in which a stream only waits for an event, records or resets one, or marks a place.
+/// Returns true for NPU task types that do no work: the stream only waits for an event, records or resets one, or marks a place.
 pub fn is_idle_task(task_type: &str) -> bool {
     const IDLE: [&str; 5] = [
         "WAIT",
@@ -112,7 +114,8 @@ pub fn is_idle_task(task_type: &str) -> bool {
     IDLE.iter().any(|idle| task_type.contains(idle))
 }
 
-/// Returns true if a task without a type has the name of an idle one. Kernels may have names like `RecordScatter`.
+/// Returns true if a task without a task type does no work, according to its name. Only prefixes count, because kernels may have names like
+/// `RecordScatter`.
 pub fn is_idle_name(name: &str) -> bool {
     const IDLE: [&str; 5] = [
         "EVENT_",
@@ -125,8 +128,8 @@ pub fn is_idle_name(name: &str) -> bool {
     IDLE.iter().any(|idle| name.starts_with(idle))
 }
 
-/// Returns a function that finds the tracks with work among the tracks that XLA writes for a device. These are the streams if there are any,
-/// otherwise the operations. XLA computes the other tracks from them.
+/// Takes the names of the tracks that XLA writes for a device and returns a test of a track's name: true if the track shows work. These are the
+/// streams if there are any, otherwise the operations. XLA computes the other tracks from them.
 pub fn xla_work<'a>(threads: impl Iterator<Item = &'a str> + Clone) -> fn(&str) -> bool {
     const DERIVED: [&str; 9] = [
         "Steps",

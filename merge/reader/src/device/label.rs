@@ -35,24 +35,25 @@ pub struct DeviceLabel {
 }
 
 impl DeviceLabel {
-    /// Finds the device in the labels of a process.
+    /// Finds the device in the comma-separated labels of a process, such as `GPU 0, pid 4711`. Returns `None` if no label names a device.
     pub fn in_labels(labels: &str) -> Option<DeviceLabel> {
         parts(labels).find_map(from_label)
     }
 
-    /// Finds the device in the name of a process. The name must have a number, because programs may be called `GPU`, too.
+    /// Finds the device in the name of a process, such as `/device:TPU:0`. Returns `None` for a name without a device number, because programs
+    /// may be called `GPU`, too.
     pub fn in_name(name: &str) -> Option<DeviceLabel> {
         let name = without_pid(name);
         from_xla_name(name).or_else(|| parts(name).find_map(DeviceLabel::numbered))
     }
 
-    /// Returns true if this label may mean the other device, because a profiler may omit the number.
+    /// Returns true if this label may mean the device `other`: the kinds are equal, and so are the numbers, unless this label has none.
     pub fn names(&self, other: &DeviceLabel) -> bool {
         let is_number = self.number.is_none() || self.number == other.number;
         self.kind == other.kind && is_number
     }
 
-    /// Parses a text whose last words are a kind and a number.
+    /// Parses a text whose last words are a device kind and a number, such as `NPU 3`.
     fn numbered(text: &str) -> Option<DeviceLabel> {
         let mut words = text.rsplit(' ');
         let number = words.next()?.parse().ok()?;
@@ -60,6 +61,7 @@ impl DeviceLabel {
         Some(DeviceLabel::new(kind, Some(number)))
     }
 
+    /// Creates a label from its two parts.
     fn new(kind: &str, number: Option<u32>) -> DeviceLabel {
         DeviceLabel {
             kind: kind.to_owned(),
@@ -77,14 +79,15 @@ impl fmt::Display for DeviceLabel {
     }
 }
 
-/// Parses the label of a device's processes.
+/// Parses one label of a process as a device kind with or without a number. Returns `None` if the label is about something else.
 fn from_label(text: &str) -> Option<DeviceLabel> {
     let is_kind = KINDS.contains(&text);
     let bare = || is_kind.then(|| DeviceLabel::new(text, None));
     DeviceLabel::numbered(text).or_else(bare)
 }
 
-/// Parses the name that XLA gives a device. TensorFlow writes a host before it.
+/// Parses the name that XLA gives a device, such as `/device:TPU:0`. TensorFlow writes a host before it. Returns `None` for CPUs and for other
+/// names.
 fn from_xla_name(name: &str) -> Option<DeviceLabel> {
     let (_, device) = name.split_once(XLA)?;
     let (kind, number) = device.split_once(':')?;
@@ -94,12 +97,12 @@ fn from_xla_name(name: &str) -> Option<DeviceLabel> {
     is_device.then(|| DeviceLabel::new(kind, Some(number)))
 }
 
-/// Returns true if a process has the name that XLA gives a device.
+/// Returns true if the name of a process is one that XLA gives an accelerator, such as `/device:TPU:0`.
 pub fn is_of_xla(name: &str) -> bool {
     from_xla_name(name).is_some()
 }
 
-/// Returns the name without the `[pid]` that a merge adds if several processes have the same name.
+/// Returns the name of a process without the `[pid]` at its end, which a merge adds if several processes have the same name.
 pub(crate) fn without_pid(name: &str) -> &str {
     let with_pid = name
         .strip_suffix(']')
@@ -110,7 +113,7 @@ pub(crate) fn without_pid(name: &str) -> &str {
     }
 }
 
-/// Returns true if the labels mark a process of the host.
+/// Returns true if the comma-separated labels of a process mark it as one of the host (`CPU`).
 pub fn is_of_host(labels: &str) -> bool {
     parts(labels).any(|part| part == HOST)
 }
@@ -127,7 +130,8 @@ pub struct LabelNotes<'a> {
 }
 
 impl<'a> LabelNotes<'a> {
-    /// Parses the labels of a process. A merge of merged traces adds labels to earlier ones: the first pid is the one in the original input.
+    /// Parses the comma-separated labels of a process in a merged trace. If merged traces were merged again, there are several pids, and the
+    /// first one is that of the original input.
     pub fn parse(labels: &'a str) -> LabelNotes<'a> {
         let has_pid = parts(labels).any(|part| part.starts_with(PID));
         // Names of traces may contain commas.
@@ -156,19 +160,21 @@ impl<'a> LabelNotes<'a> {
         }
     }
 
-    /// Returns the pid, if it is a number.
+    /// Returns the process's pid from its label; `None` if it has no such label or its pid is not a number.
     pub fn pid_number(&self) -> Option<i64> {
         self.pid?.split(' ').next()?.parse().ok()
     }
 }
 
-/// Returns true for a label about the recording of a process: how it ended, that its ring was in memory, or how uncertain its clock is.
+/// Returns true for a label about the recording of a process, which [`LabelNotes`] ignores: how the process ended, that its ring was in memory,
+/// or how uncertain its clock is.
 fn lacks_counterpart(part: &str) -> bool {
     let is_killed = |how: &str| how.is_empty() || ENDS.iter().any(|end| how.starts_with(end));
     let is_clock = part.starts_with(CLOCK) && part.contains(CLOCK_ERROR);
     part == RING || is_clock || part.strip_prefix(KILLED).is_some_and(is_killed)
 }
 
+/// Splits the comma-separated labels of a process into single labels.
 fn parts(labels: &str) -> impl Iterator<Item = &str> {
     labels.split(',').map(str::trim)
 }

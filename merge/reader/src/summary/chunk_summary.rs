@@ -38,21 +38,21 @@ impl Default for Activity {
 }
 
 impl Activity {
-    /// Adds the events of another part of the thread.
+    /// Adds the event count of another part of the thread's lines and extends the time range by its range.
     pub fn add(&mut self, other: &Activity) {
         self.events += other.events;
         self.first_ns = self.first_ns.min(other.first_ns);
         self.last_ns = self.last_ns.max(other.last_ns);
     }
 
-    /// Extends the time range by an event, which is counted separately.
+    /// Extends the time range so that it covers an event. Does not change `events`; the caller counts the event.
     #[inline(always)]
     pub fn see(&mut self, ts_ns: i64, dur_ns: i64) {
         self.first_ns = self.first_ns.min(ts_ns);
         self.last_ns = self.last_ns.max(ts_ns + dur_ns);
     }
 
-    /// Returns the same activity with its times shifted.
+    /// Returns a copy with `shift_ns` added to its times, for example to convert recorded times to the axis of the trace.
     pub fn shifted(&self, shift_ns: i64) -> Activity {
         if self.first_ns == i64::MAX {
             return *self;
@@ -65,7 +65,7 @@ impl Activity {
     }
 }
 
-/// Positions that a loss record explains.
+/// A stream of a recording, and a range of positions in it whose loss a loss record explains.
 pub(crate) type Explained = (StreamKey, Range<u64>);
 
 /// Summary of a chunk of lines.
@@ -123,12 +123,13 @@ pub struct ChunkSummary {
 }
 
 impl ChunkSummary {
-    /// Returns the number of events, including objects that count as events.
+    /// Returns the number of events in the chunk, including JSON objects that are not events in files where these count.
     pub fn events(&self) -> u64 {
         self.phases.values().sum::<u64>() + self.objects
     }
 
-    /// Adds the summary of the lines that come after `self`.
+    /// Adds the summary of the lines that directly follow this summary's lines. If both have a value that can only exist once, the later one
+    /// wins.
     pub fn append(&mut self, later: ChunkSummary) {
         for (thread, activity) in &later.threads {
             self.threads.entry(*thread).or_default().add(activity);
@@ -158,7 +159,7 @@ impl ChunkSummary {
         self.repairs.append(&later.repairs);
     }
 
-    /// Converts all times with `warp`.
+    /// Converts the times of the activities and losses with the curve `warp`, which maps recorded ns to corrected ns.
     pub fn warp(&mut self, warp: &Curve) {
         self.losses.warp(|ns| warp.at(ns));
         for activity in self
@@ -171,14 +172,14 @@ impl ChunkSummary {
         }
     }
 
-    /// Removes the events, but keeps everything that was learned from them.
+    /// Resets the activities and event counts. Keeps all else: names, tracks, losses, anchors and damage.
     pub fn forget_events(&mut self) {
         self.threads.clear();
         self.phases.clear();
         self.unfinished = 0;
     }
 
-    /// Adds only the events of another summary.
+    /// Adds the activities and event counts of another summary, and ignores everything else in it.
     pub fn add_events(&mut self, other: ChunkSummary) {
         self.append(ChunkSummary {
             threads: other.threads,
@@ -188,7 +189,7 @@ impl ChunkSummary {
         });
     }
 
-    /// Returns the end of the last event; `None` if no event has a time.
+    /// Returns the latest end of an event of the chunk, in ns as recorded; `None` if no event has a time.
     pub fn last_ns(&self) -> Option<i64> {
         let timed = self
             .threads
@@ -197,28 +198,28 @@ impl ChunkSummary {
         timed.map(|activity| activity.last_ns).max()
     }
 
-    /// Returns the begin of the first event and the end of the last one; `None` if no event has a time.
+    /// Returns the begin of the first event and the end of the last one, in ns as recorded; `None` if no event has a time.
     pub fn range_ns(&self) -> Option<(i64, i64)> {
         let firsts = self.threads.values().map(|activity| activity.first_ns);
         let first_ns = firsts.min().filter(|first_ns| *first_ns != i64::MAX)?;
         Some((first_ns, self.last_ns()?))
     }
 
-    /// Returns true if there are begin or end events, other than the begins of spans that did not end.
+    /// Returns true if the chunk contains begin or end events that may have a partner elsewhere. Begins of spans that never ended do not count.
     pub fn has_begins_or_ends(&self) -> bool {
         let count = |phase: &Phase| self.phases.get(phase).copied().unwrap_or(0);
         let has_other = |phase: &Phase| phase.is_async() || *phase == Phase::End;
         count(&Phase::Begin) > self.unfinished || self.phases.keys().any(has_other)
     }
 
-    /// Returns true if there are events that are shown whatever their time: metadata, CPU profiles and unfinished spans.
+    /// Returns true if the chunk contains events that are shown in every time window: metadata, CPU profiles and unfinished spans.
     pub fn has_timeless(&self) -> bool {
         let has = |phase: &Phase| self.phases.contains_key(phase);
         self.unfinished > 0 || has(&Phase::Metadata) || has(&Phase::Sample)
     }
 }
 
-/// Drops the less certain ones if there are too many anchors, equally over the whole time.
+/// Drops anchors if there are more than [`MOST_ANCHORS`]. Keeps the most certain ones, spread evenly over the recording.
 fn thin(anchors: &mut Vec<Anchor>) {
     if anchors.len() > MOST_ANCHORS {
         let own = |anchor: &Anchor| Reading::from_anchor(anchor, 0);
@@ -232,7 +233,7 @@ fn thin(anchors: &mut Vec<Anchor>) {
 pub struct ThreadSet(u64);
 
 impl ThreadSet {
-    /// Returns true if both sets may contain the same thread.
+    /// Returns true if some thread may be in both sets. May be true by a collision of hash values, but is never wrongly false.
     pub fn meets(self, other: ThreadSet) -> bool {
         self.0 & other.0 != 0
     }
@@ -245,7 +246,7 @@ impl FromIterator<(i64, i64)> for ThreadSet {
     }
 }
 
-/// Returns which of the 64 hash values a thread has.
+/// Returns the hash value of a thread, from 0 to 63. It is the thread's bit in a [`ThreadSet`].
 #[inline(always)]
 pub fn thread_kind((pid, tid): (i64, i64)) -> usize {
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -20,7 +20,7 @@ const MOST_LINES: usize = 64;
 pub struct Explanations(HashMap<StreamKey, Positions>);
 
 impl Explanations {
-    /// Groups the explained positions by stream.
+    /// Collects the positions that the loss records of a recording explain, grouped by stream.
     pub fn from_losses(explained: &[Explained]) -> Explanations {
         let mut streams: HashMap<StreamKey, Positions> = HashMap::new();
         for (stream, range) in explained {
@@ -29,15 +29,15 @@ impl Explanations {
         Explanations(streams)
     }
 
-    /// Returns the positions of a gap that no loss record explains.
+    /// Returns the ranges of positions in a gap that no loss record explains.
     pub fn missing(&self, gap: &Gap) -> Vec<Range<u64>> {
         let (none, range) = (Positions::default(), gap.range.clone());
         self.0.get(&gap.stream).unwrap_or(&none).missing(range)
     }
 }
 
-/// Returns the positions that no loss record explains, each with its gap. If `stopped` is true, the recorder has stopped recording events, and
-/// nothing is missing.
+/// Returns the ranges of lost positions that no loss record explains, each with its gap. `explained` comes from the loss records. The result is
+/// empty if the recorder has `stopped` recording events, because nothing is missing then.
 pub fn missing<'a>(
     assembly: &'a Assembly,
     explained: &[Explained],
@@ -54,8 +54,8 @@ pub fn missing<'a>(
     assembly.gaps.iter().flat_map(missing_in).collect()
 }
 
-/// Returns a record for each range of missing positions, one per line. Returns nothing if no event of the recording has a time. `times_ns` is the
-/// time range of all its events. Times outside of `era` are not trusted.
+/// Returns the lines of the loss records for `missing`, one per range of positions. `times_ns` is the time range of all events of the recording;
+/// the result is empty if it is `None`. Times outside of `era` (the plausible times of the recording) are not trusted.
 pub fn gap_records(
     recording: &Recording,
     missing: &[(&Gap, Range<u64>)],
@@ -80,7 +80,7 @@ struct Neighbours<'a> {
 }
 
 impl<'a> Neighbours<'a> {
-    /// Finds the nearest events with times in the recording's era.
+    /// Finds the nearest events before and after a gap whose times are in `era`, the plausible times of the recording.
     fn find(recording: &'a Recording, gap: &Gap, era: Option<Era>) -> Neighbours<'a> {
         let is_good = |event: &Event<'_>| era.is_none_or(|era| era.holds_event(event));
         let timed = |line| timed(line).filter(is_good);
@@ -105,8 +105,8 @@ impl<'a> Neighbours<'a> {
         }
     }
 
-    /// Returns the record for a range of missing positions. `range_ns` is the time range of all events of the recording. The events of a stream are
-    /// sorted by their ends.
+    /// Returns the line of the loss record for a range of `missing` positions. It covers the time between the ends of the neighbours, because a
+    /// stream is sorted by the ends of its events. Without a neighbour, the edge of `range_ns` (the time range of the recording) is used.
     fn record(&self, missing: &Range<u64>, recording: &Recording, range_ns: (i64, i64)) -> Vec<u8> {
         let (first_ns, last_ns) = range_ns;
         let end = |event: &Event<'_>| event.ts_ns.saturating_add(event.dur_ns);
@@ -131,7 +131,7 @@ impl<'a> Neighbours<'a> {
     }
 }
 
-/// Iterates over the last complete lines of some bytes, from the last one backwards.
+/// Iterates backwards over the lines of `bytes`, which ends with a line break. Stops after [`MOST_LINES`] lines.
 fn backwards(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut end = bytes.len();
     let next = move || {
