@@ -39,7 +39,7 @@ pub enum CategoryUse {
     Other,
 }
 
-/// Returns the meaning of a category, and true if only Kineto uses it. `None` for categories that Kineto does not use.
+/// Returns the meaning of an event category, and true if no profiler but Kineto uses it. Returns `None` for categories that Kineto does not use.
 fn kineto(category: &str) -> Option<(CategoryUse, bool)> {
     use CategoryUse::{Annotation, Host, Other, Work, WorkOnDevice};
     let mut lower = [0; LONGEST];
@@ -72,12 +72,13 @@ fn kineto(category: &str) -> Option<(CategoryUse, bool)> {
     })
 }
 
-/// Returns the meaning of a category of Kineto; `None` for other categories.
+/// Returns the meaning of an event category of Kineto; `None` for other categories.
 pub fn category_use(category: &str) -> Option<CategoryUse> {
     kineto(category).map(|(category_use, _)| category_use)
 }
 
-/// Returns true for the category of a call into a runtime, which may launch work.
+/// Returns true for an event category of host calls into a device runtime or driver, such as `cuda_runtime`. Such a call may launch work on the
+/// device.
 pub fn is_runtime(category: &str) -> bool {
     let is = |end: &str| {
         let start = category.len().checked_sub(end.len());
@@ -86,7 +87,7 @@ pub fn is_runtime(category: &str) -> bool {
     is("_runtime") || is("_driver") || category.eq_ignore_ascii_case("runtime")
 }
 
-/// Returns true for the category of arrows from launches to the work of devices, in PyTorch's traces.
+/// Returns true for an event category that PyTorch's traces give to flow arrows from a launch on the host to the work on a device.
 pub(crate) fn is_launch_arrow(category: &str) -> bool {
     const ARROWS: [&str; 5] = [
         "ac2g",
@@ -111,7 +112,7 @@ impl TrackCategories {
     const HOST: u8 = 32;
     const ON_DEVICE: u8 = 64;
 
-    /// Returns the summary of one span, from its category and the text of its args.
+    /// Creates the summary of one span from its category and the JSON text of its args.
     pub fn of_span(category: &str, args: &[u8]) -> TrackCategories {
         if category.is_empty() {
             return TrackCategories::default();
@@ -140,42 +141,43 @@ impl TrackCategories {
         TrackCategories(TrackCategories::ANY | kineto | found)
     }
 
-    /// Adds the summary of other spans.
+    /// Adds the summary of other spans of the track.
     pub fn add(&mut self, others: TrackCategories) {
         self.0 |= others.0;
     }
 
+    /// Returns true if any of the flags in `what` is set.
     fn has(self, what: u8) -> bool {
         self.0 & what != 0
     }
 
-    /// Returns true if any span has a category.
+    /// Returns true if any span of the track has a category.
     pub fn any(self) -> bool {
         self.has(TrackCategories::ANY)
     }
 
-    /// Returns true if a span has a category that only Kineto uses.
+    /// Returns true if a span of the track has a category that only Kineto uses.
     pub fn is_kineto(self) -> bool {
         self.has(TrackCategories::KINETO)
     }
 
-    /// Returns true if all categories with a meaning are categories of the host.
+    /// Returns true if the track belongs to the host by its categories: some are of the host, and none is of device work or annotations.
     pub fn is_host(self) -> bool {
         self.has_host() && !self.has_work() && !self.has(TrackCategories::ANNOTATION)
     }
 
-    /// Returns true if a span is work, provided that the track belongs to a device.
+    /// Returns true if a span of the track has a category of device work. Some profilers use such categories on the host as well.
     pub fn has_work(self) -> bool {
         self.has(TrackCategories::WORK | TrackCategories::ON_DEVICE)
     }
 
-    /// Returns true if a span has a category of the host.
+    /// Returns true if a span of the track has a category of the host.
     pub fn has_host(self) -> bool {
         self.has(TrackCategories::HOST)
     }
 
-    /// Returns true if the track certainly belongs to a device, whatever the name of its process. The category `kernel` is not enough, because spans
-    /// that launch kernels on the host use it as well.
+    /// Returns true if the track certainly belongs to a device, whatever the name of its process. `is_kineto` says that Kineto wrote the trace.
+    /// Otherwise the category `kernel` is not enough, because host spans that launch kernels use it as well.
     pub fn is_device(self, is_kineto: bool) -> bool {
         self.has(TrackCategories::LAUNCHED)
             || self.has(TrackCategories::WORK) && is_kineto && !self.has_host()

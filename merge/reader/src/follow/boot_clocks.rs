@@ -25,7 +25,8 @@ pub(super) struct BootClocks {
 }
 
 impl BootClocks {
-    /// Adds a reading. The first one of a boot determines its offset.
+    /// Adds a reading of both clocks (an anchor) from the recording with this header. The first reading of a boot determines its offset; later
+    /// ones are ignored.
     pub(super) fn add(&mut self, header: &FragmentHeader, anchor: &Anchor) {
         let boot = boot(header);
         if self.offsets.contains_key(&boot) {
@@ -49,18 +50,19 @@ impl BootClocks {
         self.offsets.insert(boot, offset);
     }
 
-    /// Returns the offset of a boot if it has a reading.
+    /// Returns the offset of the boot in which the recording with this header was made; `None` before its first reading.
     pub(super) fn offset(&self, header: &FragmentHeader) -> Option<&BootOffset> {
         self.offsets.get(&boot(header))
     }
 
-    /// Returns the number of ns to add to the times of a recording with this header.
+    /// Returns the number of ns to add to the recorded times of a recording with this header to get times on the common axis.
     pub(super) fn shift_ns(&self, header: &FragmentHeader) -> i64 {
         let boot_ns = self.offset(header).map_or(0, |offset| offset.shift_ns);
         clamp(boot_ns.saturating_sub(clamp(header.monotonic_offset_ns)))
     }
 
-    /// Returns the current time on the axis: by the monotonic clock if this boot has an offset, otherwise by the wall clocks of both hosts.
+    /// Returns the current time on the common axis, in ns; `None` before the first reading. It uses the monotonic clock if this boot has an
+    /// offset, otherwise the wall clocks of both hosts.
     pub(super) fn now_ns(&self) -> Option<i64> {
         let reference = self.wall_ns()?;
         let boot_id = boot_id_here();
@@ -74,7 +76,7 @@ impl BootClocks {
         Some(now_ns.saturating_sub(reference))
     }
 
-    /// Returns the wall time at the zero of the axis.
+    /// Returns the wall time at the zero of the common axis, in ns since 1970; `None` before the first reading.
     pub(super) fn wall_ns(&self) -> Option<i64> {
         self.reference.map(|(wall_ns, _)| wall_ns)
     }

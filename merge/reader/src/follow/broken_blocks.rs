@@ -24,12 +24,12 @@ pub(super) struct BrokenBlocks {
 }
 
 impl BrokenBlocks {
-    /// Returns the number of bytes that are held.
+    /// Returns the total size of the held blocks in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Holds a block, unless there are too many.
+    /// Keeps a broken block until its lines are read. Drops it if the held blocks would exceed `MOST_BYTES`.
     pub(super) fn hold(&mut self, block: BrokenBlock) {
         if self.bytes + block.bytes.len() <= MOST_BYTES {
             self.bytes += block.bytes.len();
@@ -37,17 +37,19 @@ impl BrokenBlocks {
         }
     }
 
-    /// Removes and returns the blocks of the same slot that start before the end of `complete`. No later write repeats them.
+    /// Removes and returns the broken blocks that the recorder will not write again: those of the same slot (the ring area of one thread) that
+    /// start before the end of the complete block with header `complete`.
     pub(super) fn remove_before(&mut self, complete: &BlockHeader) -> Vec<BrokenBlock> {
         let end = (complete.generation, complete.positions().end);
         self.remove(|broken| broken.slot == complete.slot && (broken.generation, broken.from) < end)
     }
 
-    /// Removes and returns all blocks.
+    /// Removes and returns all held blocks.
     pub(super) fn remove_all(&mut self) -> Vec<BrokenBlock> {
         self.remove(|_| true)
     }
 
+    /// Removes and returns the held blocks whose header meets the condition.
     fn remove(&mut self, is_wanted: impl Fn(&BlockHeader) -> bool) -> Vec<BrokenBlock> {
         let removed: Vec<BrokenBlock> = self
             .blocks

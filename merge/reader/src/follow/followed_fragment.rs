@@ -40,6 +40,7 @@ pub struct Skipped {
 }
 
 impl Skipped {
+    /// Adds the counts of another fragment.
     pub(super) fn add(&mut self, other: Skipped) {
         self.blocks += other.blocks;
         self.lines += other.lines;
@@ -98,6 +99,7 @@ struct RemovedEvents {
 }
 
 impl FollowedFragment {
+    /// Creates the state of a fragment of which nothing was read yet. `process` is the index of its process in the run.
     pub(super) fn new(process: usize, header: FragmentHeader) -> FollowedFragment {
         FollowedFragment {
             process,
@@ -120,7 +122,7 @@ impl FollowedFragment {
         }
     }
 
-    /// Records the current length of a segment, which may be a new one.
+    /// Records the current location and length in bytes of the segment file with this number. Adds the segment if it is new.
     pub(super) fn update_segment(
         &mut self,
         number: u32,
@@ -135,26 +137,28 @@ impl FollowedFragment {
         }
     }
 
-    /// Records that a segment does not exist any more.
+    /// Forgets the segment with this number, whose file does not exist any more. Counts it as skipped if it had unread bytes.
     pub(super) fn remove_segment(&mut self, number: u32) {
         let gone = self.segments.remove(&number);
         let was_unread = gone.is_some_and(|tail| tail.unread(true) > 0);
         self.skipped.segments += u64::from(was_unread);
     }
 
-    /// Returns the number of bytes that exist and were not read. Broken blocks are held back until nothing will be added any more.
+    /// Returns the number of bytes of the fragment that could be read now. Broken blocks that are held back count only once nothing will be added
+    /// to the fragment.
     pub(super) fn unread(&self) -> u64 {
         let unread = |(number, tail): (&u32, &Tail)| tail.unread(self.is_final(*number));
         let held = if self.is_over { self.broken.bytes() } else { 0 };
         self.segments.iter().map(unread).sum::<u64>() + held as u64
     }
 
-    /// Returns true if nothing will be added to a segment any more.
+    /// Returns true if the recorder will not add anything to the segment with this number.
     fn is_final(&self, number: u32) -> bool {
         self.is_over || number < self.newest
     }
 
-    /// Reads about `most` bytes more. Returns the number of bytes that were read.
+    /// Reads about `most` unread bytes of one segment and passes their events to `to`. Returns the number of bytes that were read; 0 if there are
+    /// none or the file cannot be read now.
     pub(super) fn read(&mut self, buffer: &mut Vec<u8>, most: usize, to: &mut Sink<'_>) -> u64 {
         let is_over = self.is_over;
         let is_final = |number: &u32| is_over || *number < self.newest;
@@ -214,7 +218,8 @@ impl FollowedFragment {
         read.bytes
     }
 
-    /// Reads the lines of broken blocks that no other block contains. Returns the size of the blocks in bytes.
+    /// Reads the lines of these broken blocks, except those that another block contains, and passes their events to `to`. Returns the total size
+    /// of the blocks in bytes.
     fn broken_lines(&mut self, blocks: &[BrokenBlock], to: &mut Sink<'_>) -> u64 {
         let reading = self.reading;
         let lines = self.streams.lines_of_broken(blocks);
@@ -228,6 +233,7 @@ impl FollowedFragment {
         blocks.iter().map(|block| block.bytes.len() as u64).sum()
     }
 
+    /// Reads the lines in a part (byte range) of `bytes`: processes their metadata and passes their events to `to`.
     fn lines(&mut self, bytes: &[u8], part: Part, to: &mut Sink<'_>) {
         scan_part(bytes, part, |_, found| match found {
             Found::Damage(_) => self.skipped.lines += 1,
@@ -236,6 +242,8 @@ impl FollowedFragment {
         });
     }
 
+    /// Passes an event, with its place in the trace, to the callback of `to`, and counts it. Keeps its line instead if its track is not described
+    /// yet.
     fn event(&mut self, event: &Event<'_>, to: &mut Sink<'_>) {
         let Sink { run, on_event } = to;
         let is_loss = event.phase == Phase::Instant && event.name() == LossRecord::NAME.as_bytes();
@@ -268,7 +276,8 @@ impl FollowedFragment {
         }
     }
 
-    /// Returns the thread of an event; `None` if it is a track that is not described yet.
+    /// Returns the index in the run's threads of the thread or track of an event. Adds the thread if it is new. Returns `None` for a track that
+    /// no record has described yet.
     fn thread(&mut self, event: &Event<'_>, run: &mut FollowedRun) -> Option<usize> {
         let key = (event.pid, event.tid);
         if let Some(thread) = self.threads.get(&key) {
@@ -285,7 +294,8 @@ impl FollowedFragment {
         Some(*self.threads.entry(key).or_insert_with(new))
     }
 
-    /// Keeps a line until its track is described. The record may follow later, in another block.
+    /// Keeps an event's line until a record describes its track, which may follow in another block. Counts the event as skipped if too many lines
+    /// wait.
     fn keep_waiting(&mut self, event: &Event<'_>) {
         if self.waiting.len() + event.line.len() >= WAITING_BYTES {
             self.skipped.events += 1;
@@ -295,6 +305,7 @@ impl FollowedFragment {
         self.waiting.push(b'\n');
     }
 
+    /// Processes a metadata record: the name of a process or thread, or a record of the recorder, such as an anchor or the end of the recording.
     fn metadata(&mut self, event: &Event<'_>, to: &mut Sink<'_>) {
         let own = own_record(event);
         // All other metadata is in a merged trace, too, and counts as events in its report.
@@ -337,6 +348,7 @@ impl FollowedFragment {
         }
     }
 
+    /// Adds the track that a record describes as a thread, and reads the lines that waited for it.
     fn track(&mut self, event: &Event<'_>, record: TrackRecord, to: &mut Sink<'_>) {
         let key = (event.pid, event.tid);
         if self.threads.contains_key(&key) {
@@ -348,7 +360,7 @@ impl FollowedFragment {
         self.lines(&waiting, Part::whole(&waiting), to);
     }
 
-    /// Counts the loss that an event reports. Returns true if the event is shown.
+    /// Counts the lost events that a loss record reports, by cause. Returns true if the record is itself shown as an event.
     fn loss(&mut self, event: &Event<'_>, run: &mut FollowedRun) -> bool {
         let Some(loss) = LossRecord::parse(event.line) else {
             return true;
@@ -372,8 +384,8 @@ impl FollowedFragment {
         true
     }
 
-    /// Processes the report of a segment about segments that were removed before it (FORMAT.md §2.5). Returns the number of additional events that
-    /// were not read.
+    /// Processes a segment's report that the recorder removed the segments before segment `first`, with `events` events in total (FORMAT.md
+    /// §2.5). Returns how many of these events were neither read nor counted as lost by an earlier report.
     fn removed(&mut self, first: u32, events: u64) -> u64 {
         let is_possible = (1..=self.reading).contains(&first);
         let agrees = |record: &RemovedStreams| (record.first, record.events) == (first, events);

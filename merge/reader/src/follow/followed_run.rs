@@ -24,33 +24,34 @@ pub struct FollowedRun {
 }
 
 impl FollowedRun {
-    /// Returns the number of the run among those of its directory that were followed, from 0. Each run has its own processes and threads.
+    /// Returns the number of this run, from 0, among the runs of its directory that were followed one after the other. Each run has its own
+    /// processes and threads.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Returns the processes. A group of tracks is a process of its own.
+    /// Returns the processes of the run so far. A group of tracks, such as the streams of a device, is a process of its own.
     pub fn processes(&self) -> &[FollowedProcess] {
         &self.processes
     }
 
-    /// Returns the threads, lanes and tracks.
+    /// Returns the threads of the run so far, including lanes of async work and tracks. An event names its thread by the index in this slice.
     pub fn threads(&self) -> &[TraceThread] {
         &self.threads
     }
 
-    /// Returns the wall time at the zero of the axis, in ns, once it is known.
+    /// Returns the wall time at the zero of the time axis, in ns since 1970; `None` until a recorder's clocks are known.
     pub fn wall_ns(&self) -> Option<i64> {
         self.clocks.wall_ns()
     }
 
-    /// Returns the current time on the axis, in ns, once a clock is known. It is exact for a run of this boot; otherwise it is as exact as the wall
-    /// clocks of both hosts.
+    /// Returns the current time on the time axis of the events, in ns; `None` until a recorder's clocks are known. It is exact for a run of this
+    /// boot; otherwise it is as exact as the wall clocks of both hosts.
     pub fn now_ns(&self) -> Option<i64> {
         self.clocks.now_ns()
     }
 
-    /// Returns the number of the process with this header, and adds the process if it is new.
+    /// Returns the index in `processes` of the process that wrote this header. Adds the process if it is new.
     pub(super) fn process_number(&mut self, header: &FragmentHeader) -> usize {
         let new = self.processes.len();
         let number = *self.by_identity.entry(identity(header)).or_insert(new);
@@ -65,7 +66,8 @@ impl FollowedRun {
         number
     }
 
-    /// Adds a thread to a process and returns its number. If there are too many threads, returns the last thread of the process.
+    /// Adds a thread to the process with index `process` and returns the thread's index in `threads`. If there are too many threads, adds none
+    /// and returns the last thread of the process.
     pub(super) fn add_thread(&mut self, process: usize, tid: i64) -> usize {
         if self.threads.len() >= MOST_THREADS {
             let mut threads = self.threads.iter();
@@ -86,7 +88,8 @@ impl FollowedRun {
         self.threads.len() - 1
     }
 
-    /// Adds a track as a thread, and returns its number.
+    /// Adds a track that the process `recorder` described in a record, and returns its index in `threads`. Adds a process for its group if the
+    /// group is new.
     pub(super) fn add_track(&mut self, recorder: usize, tid: i64, record: TrackRecord) -> usize {
         let new = self.processes.len();
         let group = (recorder, record.process);
@@ -105,7 +108,7 @@ impl FollowedRun {
         thread
     }
 
-    /// Adds a reading of a process's clocks.
+    /// Adds an anchor, a reading of the monotonic and the wall clock that the process recorded. Updates the uncertainty of the process's times.
     pub(super) fn add_anchor(&mut self, process: usize, anchor: &Anchor) {
         let header = &self.processes[process].header;
         self.clocks.add(header, anchor);
@@ -154,7 +157,7 @@ pub struct FollowedProcess {
 }
 
 impl FollowedProcess {
-    /// Returns its name; by default, the name of its script or program.
+    /// Returns the text that shows which process this is: the name it gave itself, or the name of its script or program.
     pub fn label(&self) -> Cow<'_, str> {
         let named = self.name.as_deref().map(Cow::Borrowed);
         named.unwrap_or_else(|| self.header.default_name())

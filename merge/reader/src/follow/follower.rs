@@ -58,7 +58,7 @@ struct ExaminedFile {
 }
 
 impl ExaminedFile {
-    /// Returns the fragment that the file is a segment of, and the segment's number.
+    /// Returns the fragment that this file is a segment of, and the number of that segment; `None` if the file belongs to another run or program.
     fn segment_in<'a>(
         &self,
         fragments: &'a mut BTreeMap<Recorder, FollowedFragment>,
@@ -100,7 +100,7 @@ pub struct Poll {
 }
 
 impl Follower {
-    /// Creates a follower for the newest run of a directory, which may not exist yet.
+    /// Creates a follower for the newest run in `directory`, which may not exist yet. Reads nothing until the first poll.
     pub fn new(directory: &Path) -> Follower {
         Follower {
             directory: directory.to_owned(),
@@ -108,17 +108,17 @@ impl Follower {
         }
     }
 
-    /// Returns what is known about the run.
+    /// Returns the processes, threads and clocks of the followed run, as far as they were read.
     pub fn run(&self) -> &FollowedRun {
         &self.run
     }
 
-    /// Returns the id of the run; empty until there is one.
+    /// Returns the run id of the followed run, which its fragments share; empty until a run was found.
     pub fn id(&self) -> &str {
         self.ids.last().map_or("", String::as_str)
     }
 
-    /// Returns true if there was a process and all processes have ended or died.
+    /// Returns true if the run is over: it has at least one process, and none is alive any more.
     pub fn is_over(&self) -> bool {
         let processes = &self.run.processes;
         !processes.is_empty()
@@ -127,8 +127,9 @@ impl Follower {
                 .all(|process| process.is_tracks || process.end != FollowedEnd::Alive)
     }
 
-    /// Reads about `most` bytes more and calls `on_event` for each event. Events of one thread come in the order in which they were recorded. A large
-    /// fragment does not delay the others. Metadata, such as names, is available from the run.
+    /// Reads about `most` bytes that were added since the last poll and calls `on_event` for each event in them. Events of one thread come in the
+    /// order in which they were recorded. A large fragment does not delay the others. Names of processes and threads are not events; the callback
+    /// finds them in the run.
     pub fn poll(
         &mut self,
         most: u64,
@@ -162,6 +163,8 @@ impl Follower {
         found
     }
 
+    /// Reads about `most` unread bytes of the fragments, which take turns, and calls `on_event` for each event. Returns the number of bytes that
+    /// were read.
     fn read(&mut self, most: u64, on_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>)) -> u64 {
         let mut bytes = 0;
         let keys: Vec<_> = self.fragments.keys().cloned().collect();
@@ -186,7 +189,7 @@ impl Follower {
         bytes
     }
 
-    /// Updates the ends of processes. A process has ended when all its recorders have.
+    /// Updates the state of each process from the end records of its fragments. A process has ended when all its recorders have.
     fn update_ends(&mut self) {
         let mut ends: BTreeMap<usize, Option<FollowedEnd>> = BTreeMap::new();
         for fragment in self.fragments.values() {
@@ -207,7 +210,7 @@ impl Follower {
         }
     }
 
-    /// Checks that processes are alive. Returns true if one has died since the last check.
+    /// Checks that the run's processes on this host are alive, at most once a second. Returns true if one has died since the last check.
     fn check_processes(&mut self) -> bool {
         if self
             .checked_at
@@ -228,7 +231,8 @@ impl Follower {
         has_died
     }
 
-    /// Examines the existing files. Returns true if they belong to another run.
+    /// Updates the list of fragment files, and looks for the newest run if the directory has changed. Returns true if following has switched to
+    /// another run.
     fn discover(&mut self) -> bool {
         let state = DirectoryState::read(&self.directory);
         let mut is_new_run = false;
@@ -249,7 +253,7 @@ impl Follower {
         is_new_run
     }
 
-    /// Finds the newest run. Returns true if it is another run than before.
+    /// Finds the newest run of the directory and starts to follow it. Returns true if it replaces another run that was followed.
     fn find(&mut self) -> bool {
         let found = input::find(std::slice::from_ref(&self.directory), &Runs::Newest);
         let mut ids = BTreeSet::new();
@@ -279,7 +283,7 @@ impl Follower {
         begun && !is_same
     }
 
-    /// Lists the fragment files that exist.
+    /// Lists the files in the run's folders that are named like fragments, with their current lengths.
     fn list(&self) -> Listing {
         let mut listing = Listing {
             files: Vec::new(),
@@ -305,7 +309,8 @@ impl Follower {
         listing
     }
 
-    /// Examines the existing files. Returns true if new ones belong to another run.
+    /// Updates the fragments from a list of the existing files: removes segments that are gone, and adds new and longer ones. Returns true if a
+    /// new file belongs to another run.
     fn examine_files(&mut self, listing: Listing) -> bool {
         let Listing { files, is_whole } = listing;
         let names: HashSet<Name> = files.iter().map(|file| name(&file.place)).collect();
@@ -325,7 +330,8 @@ impl Follower {
         is_other
     }
 
-    /// Examines a file. Returns true if it is new and belongs to another run.
+    /// Adds a listed file as a segment of its fragment, or updates the length of the segment. Returns true if the file is new and belongs to
+    /// another run.
     fn examine_file(&mut self, Listed { place, id, len }: Listed) -> bool {
         let name = name(&place);
         let file = self.examined.get(&name);
@@ -371,7 +377,7 @@ impl Follower {
     }
 }
 
-/// Returns true if the error means that the file or folder does not exist any more.
+/// Returns true if an I/O error means that the file or folder does not exist any more.
 fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -379,6 +385,7 @@ fn is_gone(error: &io::Error) -> bool {
     )
 }
 
+/// Returns the key under which a file is remembered: the path of its folder, and its file name.
 fn name(place: &FileLocation) -> Name {
     (place.folder().path().to_owned(), place.name().to_owned())
 }
@@ -391,7 +398,7 @@ pub(super) struct DirectoryState {
 }
 
 impl DirectoryState {
-    /// Reads the current state of a directory.
+    /// Reads the current state of an output directory. If it differs from the state before, a new run may have begun.
     pub(super) fn read(directory: &Path) -> DirectoryState {
         let folder = |path: &Path| {
             fs::metadata(path)

@@ -52,6 +52,7 @@ pub(super) struct Fresh {
 }
 
 impl AccountedPositions {
+    /// Adds a range of positions that were read or reported as lost. Joins the oldest ranges if there are too many.
     fn add(&mut self, range: Range<u64>) {
         self.end = self.end.max(range.end);
         self.positions.add(range);
@@ -62,19 +63,21 @@ impl AccountedPositions {
         }
     }
 
-    /// Returns the number of bytes that are missing between the ranges that are kept.
+    /// Returns the number of bytes between the kept ranges, which were neither read nor reported as lost.
     fn missing_between(&self) -> u64 {
         let missing = self.positions.missing(0..self.end);
         missing.iter().map(|range| range.end - range.start).sum()
     }
 
+    /// Returns the number of bytes of the stream, below its newest ones, that were neither read nor reported as lost.
     fn missing(&self) -> u64 {
         self.forgotten + self.missing_between()
     }
 }
 
 impl Streams {
-    /// Adds a whole block. Only whole blocks begin a new generation, because the header of a broken one may contain anything.
+    /// Adds the header of a whole block and returns which of the block's bytes were not read before. Only whole blocks begin a new generation,
+    /// because the header of a broken one may contain anything.
     pub(super) fn add_block(&mut self, header: &BlockHeader) -> Fresh {
         let positions = header.positions();
         let before = self.broken.len();
@@ -120,7 +123,7 @@ impl Streams {
         }
     }
 
-    /// Returns true if whole blocks contain all positions that a header claims.
+    /// Returns true if whole blocks that were read already contain all positions that this block header claims.
     pub(super) fn contains(&self, header: &BlockHeader) -> bool {
         self.newest.get(&header.slot).is_some_and(|stream| {
             stream.generation == header.generation
@@ -129,7 +132,8 @@ impl Streams {
         })
     }
 
-    /// Returns for each of these blocks the ranges of its lines that neither whole blocks nor the broken ones before it contain.
+    /// Returns the byte ranges of the lines to read from each broken block: those that neither whole blocks nor the broken blocks before it
+    /// contain.
     pub(super) fn lines_of_broken(&self, blocks: &[BrokenBlock]) -> Vec<Vec<Range<usize>>> {
         let mut streams: HashMap<StreamKey, Stream> = HashMap::new();
         let lines = |BrokenBlock { header, bytes, .. }: &BrokenBlock| {
@@ -142,13 +146,15 @@ impl Streams {
         blocks.iter().map(lines).collect()
     }
 
+    /// Returns the positions that were read of a stream; empty unless it is the newest generation of its slot.
     fn read_positions(&self, (slot, generation): StreamKey) -> Positions {
         let newest = self.newest.get(&slot);
         let stream = newest.filter(|newest| newest.generation == generation);
         stream.map_or_else(Positions::default, |stream| stream.read.clone())
     }
 
-    /// Adds a block that is incomplete or does not match, and whose positions no whole blocks contain. Returns true if it is new.
+    /// Remembers a broken block (incomplete, or with a wrong checksum) whose positions no whole block contains. Returns false if the block was
+    /// already remembered.
     pub(super) fn add_broken(&mut self, header: &BlockHeader) -> bool {
         let is_known =
             |broken: &BlockHeader| (broken.stream(), broken.from) == (header.stream(), header.from);
@@ -162,7 +168,7 @@ impl Streams {
         true
     }
 
-    /// Records that the loss of positions of a stream is explained.
+    /// Records that a loss record explains the range `lost` of positions in the stream of this slot and generation.
     pub(super) fn explain(&mut self, slot: u32, generation: u32, lost: Range<u64>) {
         if lost.is_empty() {
             return;
@@ -187,7 +193,7 @@ impl Streams {
         }
     }
 
-    /// Returns the number of missing bytes that no record explains, below the newest bytes of each stream.
+    /// Returns the total number of bytes that are missing below the newest bytes of each stream and that no loss record explains.
     pub(super) fn missing(&self) -> u64 {
         let newest = self
             .newest

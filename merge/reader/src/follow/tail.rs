@@ -30,7 +30,7 @@ pub(super) struct TailPieces {
 }
 
 impl Tail {
-    /// Creates the state of a segment that is read from its beginning.
+    /// Creates the reading state of a segment file that has not been read yet. `len` is its current length in bytes.
     pub(super) fn new(place: FileLocation, id: FileId, len: u64) -> Tail {
         Tail {
             place,
@@ -41,7 +41,8 @@ impl Tail {
         }
     }
 
-    /// Updates the length. Returns true if the segment became shorter than the part that was read. Then reading continues at its new end.
+    /// Sets the current location and length of the segment file. Returns true if the file became shorter than the part that was read. Then
+    /// reading continues at its new end.
     pub(super) fn update(&mut self, place: FileLocation, len: u64) -> bool {
         let is_cut = len < self.offset;
         if is_cut {
@@ -54,7 +55,8 @@ impl Tail {
         is_cut
     }
 
-    /// Returns the number of unread bytes at the last known length. Incomplete data is not counted until more is added, unless the segment is final.
+    /// Returns the number of unread bytes of the segment, by its last known length. Incomplete data at its end is not counted until the file
+    /// grows. `is_final` means that it will not grow, so everything counts.
     pub(super) fn unread(&self, is_final: bool) -> u64 {
         match is_final || self.len > self.waits_at {
             true => self.len.saturating_sub(self.offset),
@@ -62,7 +64,8 @@ impl Tail {
         }
     }
 
-    /// Reads about `most` bytes, and more if a block or line is longer. At the end of a final segment incomplete data is read, too.
+    /// Reads about `most` unread bytes of the segment into `buffer` and splits them into blocks and lines. It reads more if a block or line is
+    /// longer. If `is_final`, the segment will not grow, and incomplete data at its end is read, too.
     ///
     /// # Errors
     /// Returns `NotFound` if the segment was removed or another file has its name.
@@ -102,8 +105,9 @@ impl Tail {
     }
 }
 
-/// Returns the complete pieces, and the number of bytes up to the end of the last one. Data that is being written waits: a line without a newline, a
-/// block that is shorter than it claims, and a header that may be torn and written again.
+/// Splits bytes of a segment into pieces (blocks, and lines outside of blocks). Also returns the number of bytes up to the end of the last piece.
+/// Unless `is_all`, data that is still being written is left out: a line without a newline, a block that is shorter than it claims, and a header
+/// that may be torn and written again.
 fn whole_pieces(bytes: &[u8], is_all: bool) -> (Vec<(Range<usize>, Piece)>, usize) {
     if is_all {
         return (split(bytes), bytes.len());
@@ -136,7 +140,7 @@ fn whole_pieces(bytes: &[u8], is_all: bool) -> (Vec<(Range<usize>, Piece)>, usiz
     (pieces, from)
 }
 
-/// Returns the begin of the line whose newline is the last one before `end`.
+/// Returns the offset where the line begins whose newline is directly before offset `end`.
 fn line_before(bytes: &[u8], end: usize) -> usize {
     memrchr(b'\n', &bytes[..end.saturating_sub(1)]).map_or(0, |at| at + 1)
 }

@@ -13,14 +13,15 @@ use std::vec::IntoIter;
 /// Number of bytes within which a broken element should end. Its brackets are not searched beyond that.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Returns where the next element begins after the broken one at `at`; `None` if no possible element follows.
+/// Returns the offset at which reading can continue after the malformed element at `at`; `None` if nothing like an element follows.
 pub(super) fn next_element(bytes: &[u8], at: usize) -> Option<usize> {
     let end = balanced_end(bytes, at);
     let next = next_event(bytes, at + 1, end.unwrap_or(bytes.len()));
     next.or(end)
 }
 
-/// Returns where the bracket at `at` is closed, if the next element or the end of the list could follow.
+/// Returns the offset after the bracket that closes the one at `start`. Returns `None` if the brackets do not match, or if neither an element nor
+/// the end of the list follows.
 fn balanced_end(bytes: &[u8], start: usize) -> Option<usize> {
     let (mut at, mut open) = (start, Vec::new());
     let bytes = &bytes[..bytes.len().min(start + MOST_BYTES)];
@@ -45,7 +46,7 @@ fn balanced_end(bytes: &[u8], start: usize) -> Option<usize> {
     None
 }
 
-/// Returns where the first complete event between `from` and `to` begins.
+/// Searches damaged text for a complete event. Returns the offset of the first one that begins between `from` and `to`.
 pub(super) fn next_event(bytes: &[u8], from: usize, to: usize) -> Option<usize> {
     let (mut first, mut examined) = (None, ExaminedObjects::default());
     for hit in memchr_iter(b'{', bytes.get(from..to)?) {
@@ -72,11 +73,12 @@ pub(super) fn next_event(bytes: &[u8], from: usize, to: usize) -> Option<usize> 
 struct ExaminedObjects(Vec<Peekable<IntoIter<usize>>>);
 
 impl ExaminedObjects {
+    /// Adds the start offsets of the objects that one pass found.
     fn add(&mut self, starts: Vec<usize>) {
         self.0.push(starts.into_iter().peekable());
     }
 
-    /// Returns true if the object at `at` was examined. The next call must be for a later object.
+    /// Returns true if an earlier pass examined the object that begins at offset `at`. Offsets must increase from call to call.
     fn contains(&mut self, at: usize) -> bool {
         let mut has = false;
         for starts in &mut self.0 {
@@ -88,6 +90,7 @@ impl ExaminedObjects {
     }
 }
 
+/// Returns true if `bytes` begins with a well-formed object that is an event with a pid.
 fn is_event(bytes: &[u8]) -> bool {
     scan_object_at_front(bytes).is_ok_and(|(fields, end)| {
         let event = event(&bytes[..end], fields);
@@ -95,12 +98,13 @@ fn is_event(bytes: &[u8]) -> bool {
     })
 }
 
-/// Returns the offset after the newline that ends the line at `at`.
+/// Returns the offset of the line after the one that contains offset `at`; the end of `bytes` if there is none.
 pub(super) fn next_line(bytes: &[u8], at: usize) -> usize {
     memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline + 1)
 }
 
-/// Returns true if the object that is malformed at `stop` may only be cut off there. The longest literal or escape has fewer bytes than are checked.
+/// Returns true if an object that is malformed at offset `stop` may only be cut off by the end of `bytes`. This means that `stop` is within the
+/// last 8 bytes, more than the longest literal or escape, and that no newline follows.
 pub(super) fn is_at_end(bytes: &[u8], stop: usize) -> bool {
     stop + 8 > bytes.len() && !bytes[stop.min(bytes.len())..].contains(&b'\n')
 }
@@ -127,7 +131,7 @@ struct OpenObject {
     levels: usize,
 }
 
-/// Examines the object at `at`, up to its end or to the first malformed byte.
+/// Returns the objects in the object at offset `at`, including itself, up to its end or to the first malformed byte.
 pub(super) fn objects(bytes: &[u8], at: usize) -> Objects {
     let mut walk = ObjectWalk {
         scanner: Scanner::lenient(bytes, at),
@@ -146,6 +150,7 @@ struct ObjectWalk<'a> {
 }
 
 impl ObjectWalk<'_> {
+    /// Walks through the outermost object and the ones nested in it. Returns `None` at its end or at malformed text.
     fn all(&mut self) -> Option<()> {
         loop {
             match self.scanner.peek() {
@@ -172,6 +177,7 @@ impl ObjectWalk<'_> {
         }
     }
 
+    /// Enters the object or array that begins here.
     fn begin(&mut self, is_object: bool) {
         let start = self.scanner.at;
         if is_object {
@@ -188,7 +194,7 @@ impl ObjectWalk<'_> {
         self.scanner.space();
     }
 
-    /// Reads the key of a member. Does nothing in an array.
+    /// Reads the key of the next member, and notes if it is `ph` or `pid`. Does nothing in an array. Returns `None` if the key is malformed.
     fn key(&mut self) -> Option<()> {
         let (inner, scanner) = (self.open.last_mut()?, &mut self.scanner);
         if !inner.is_object {
@@ -204,6 +210,7 @@ impl ObjectWalk<'_> {
         scanner.colon()
     }
 
+    /// Leaves the innermost object or array, and keeps it as an event if it has the members of one.
     fn end(&mut self) {
         let Some(inner) = self.open.pop() else { return };
         if inner.has_phase && inner.has_pid && inner.levels <= MOST_LEVELS {
@@ -215,6 +222,7 @@ impl ObjectWalk<'_> {
     }
 }
 
+/// Returns the bracket that closes an object or an array.
 fn closer(is_object: bool) -> u8 {
     if is_object { b'}' } else { b']' }
 }

@@ -26,7 +26,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Returns the order of a span and of the next one, which begins before the first has ended.
+    /// Returns the order of two spans that follow each other in the chunk, where `next` begins before `one` has ended.
     pub fn from_pair(one: Span, next: Span) -> Order {
         match (next.0 <= one.0, next.1 >= one.1) {
             (true, true) if one == next => Order::Apart,
@@ -56,7 +56,7 @@ pub struct Nesting {
 }
 
 impl Nesting {
-    /// Adds the next span.
+    /// Adds the next complete span of the thread, in the order of the lines.
     #[inline]
     pub fn add(&mut self, span: Span) {
         if Some(span.0) >= self.last_end && self.order != Order::ByBegin {
@@ -66,7 +66,7 @@ impl Nesting {
         self.add_overlapping(span);
     }
 
-    /// Adds a span without an end.
+    /// Adds a span that never ended, by its begin in ns.
     pub fn add_unfinished(&mut self, start: i64) {
         self.unfinished.push(start);
         if self.unfinished.len() > UNFINISHED {
@@ -74,12 +74,12 @@ impl Nesting {
         }
     }
 
-    /// Returns true if it contains spans or found them in no order.
+    /// Returns true if any span, or any begin or end of one, was added.
     pub fn has_spans(&self) -> bool {
         self.order != Order::Apart || !self.outermost.is_empty() || !self.unfinished.is_empty()
     }
 
-    /// Marks the spans as unclear, so that they are examined later.
+    /// Discards the spans and sets the order to [`Order::Unclear`], so that a later step examines the thread's spans in full.
     pub fn mark_unclear(&mut self) {
         *self = Nesting {
             order: Order::Unclear,
@@ -88,7 +88,7 @@ impl Nesting {
         };
     }
 
-    /// Returns the spans that may begin before the chunk: those that began before the first span ended.
+    /// Returns the spans that began before the chunk's first span ended. They may enclose or overlap spans of the chunk before.
     pub fn early_spans(&self) -> &[Span] {
         match self.order {
             Order::ByEnd => &self.chain,
@@ -96,7 +96,8 @@ impl Nesting {
         }
     }
 
-    /// Returns the spans that are open when the last one begins.
+    /// Returns the spans that are open when the chunk's last span begins, including that one. They may enclose or overlap spans of the next
+    /// chunk.
     pub fn open(&self) -> impl Iterator<Item = Span> {
         let last = match self.order {
             Order::ByBegin => None,
@@ -106,7 +107,8 @@ impl Nesting {
         open.chain(last)
     }
 
-    /// Returns the begin of the span that began last, if they are sorted by begin or do not overlap.
+    /// Returns the begin, in ns, of the last outermost span, or of the last span of all if the spans are sorted by begin. Returns `i64::MIN` if
+    /// there is none.
     pub fn last_start(&self) -> i64 {
         match self.order {
             Order::ByBegin => self.last_start.unwrap_or(i64::MIN),
@@ -114,7 +116,8 @@ impl Nesting {
         }
     }
 
-    /// Adds a span that begins before the last one has ended, or any span if they are sorted by begin.
+    /// Adds a span that begins before the last span has ended, or any span if the spans are sorted by begin. Determines the order at the first
+    /// such span.
     fn add_overlapping(&mut self, span: Span) {
         if self.order == Order::Apart
             && let (Some(first), Some(last)) = (self.outermost.first(), self.outermost.last())
@@ -138,8 +141,8 @@ impl Nesting {
         }
     }
 
-    /// Replaces the outermost spans that a span contains with this span. It must not overlap the outermost span before them, even if both end
-    /// together: it could cut a span inside of that one.
+    /// Adds a span to spans sorted by end. It replaces the outermost spans that it contains. Returns false if it does not nest: it must not
+    /// overlap the outermost span before them, even if both end together, because it could cut a span inside of that one.
     fn add_by_end(&mut self, span: Span) -> bool {
         if Some(span.1) < self.last_end {
             return false;
@@ -161,7 +164,8 @@ impl Nesting {
         true
     }
 
-    /// Adds a span that begins at or after the previous one. Of spans that begin together, the longest contains the others, whatever their order.
+    /// Adds a span to spans sorted by begin. Returns false if it begins before the previous one or overlaps an open span without nesting. Of
+    /// spans that begin together, the longest contains the others, whatever their order.
     fn add_by_begin(&mut self, span: Span) -> bool {
         if Some(span.0) < self.last_start {
             return false;
@@ -179,6 +183,7 @@ impl Nesting {
     }
 }
 
+/// Converts a span to an entry for a [`SpanStack`].
 fn open_span((start_ns, end_ns): Span) -> OpenSpan<()> {
     OpenSpan {
         start_ns,

@@ -11,17 +11,19 @@ use crate::summary::chunk_summary::ChunkSummary;
 use crate::summary::summary_builder::SummaryBuilder;
 use sa_format::Phase;
 
-/// Summarizes parts of a file.
+/// Scans the lines in some parts (byte ranges) of a file and returns their summary.
 pub fn summarize(bytes: &[u8], parts: &[Part]) -> ChunkSummary {
     summarize_era(bytes, parts, None)
 }
 
-/// Summarizes parts of a file and counts events outside of the era as damage.
+/// Scans the lines in some parts (byte ranges) of a file and returns their summary. Events with times outside of `era`, if one is given, count as
+/// damage.
 pub fn summarize_era(bytes: &[u8], parts: &[Part], era: Option<Era>) -> ChunkSummary {
     summarize_with(bytes, parts, None::<()>, era)
 }
 
-/// Summarizes parts of a file, and passes their events to a visitor as well.
+/// Scans the lines in some parts (byte ranges) of a file, passes each event to `visitor`, and returns the summary. Events with times outside of
+/// `era`, if one is given, count as damage and are not passed on.
 pub fn summarize_with<'a>(
     bytes: &'a [u8],
     parts: &[Part],
@@ -53,7 +55,8 @@ pub fn summarize_with<'a>(
     builder.finish()
 }
 
-/// Summarizes parts of a file in which every object counts.
+/// Summarizes parts (byte ranges) of a file in which every JSON object counts, even one that is not an event. Objects that are not events are
+/// counted in `objects` instead of as damage.
 pub fn summarize_objects(bytes: &[u8], parts: &[Part]) -> ChunkSummary {
     let mut builder = SummaryBuilder::new(None::<()>);
     for part in parts {
@@ -85,7 +88,8 @@ pub struct CachedLine<'a> {
 }
 
 impl<'a> CachedLine<'a> {
-    /// Returns the event with only the locations of its time and of a flow's id. Returns `None` if the line must be parsed completely.
+    /// Builds the line's event without a full parse. Of its members, only the time and the id of a flow can be located in it. Returns `None` if
+    /// the line must be parsed completely.
     #[inline(always)]
     pub fn event(&self) -> Option<Event<'a>> {
         let CachedLine { timed, text, .. } = *self;
@@ -107,16 +111,17 @@ impl<'a> CachedLine<'a> {
 
 /// Visitor of the events of one chunk. The events of each part come in order.
 pub trait ChunkVisitor<'a> {
-    /// Begins a part that a checksum verifies.
+    /// Receives a part whose lines a checksum verifies, before the events of that part.
     fn enter(&mut self, _part: Part) {}
 
-    /// Processes an event.
+    /// Receives an event whose line was parsed completely.
     fn event(&mut self, _event: &Event<'a>) {}
 
-    /// Processes an event whose line begins like an earlier one of the current part.
+    /// Receives an event whose line begins like an earlier one of the current part, so that it need not be parsed completely. Such an event is
+    /// not passed to `event`.
     fn cached(&mut self, _line: CachedLine<'a>) {}
 
-    /// Hands over the results.
+    /// Ends the visit after the last event of the chunk. The visitor adds what it collected to the shared result of all chunks.
     fn merge(self);
 }
 

@@ -42,7 +42,7 @@ struct ThreadRun {
 }
 
 impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
-    /// Creates a builder that does not examine the nesting of spans.
+    /// Creates a builder that only counts spans and does not check that they nest. It passes events to `visitor` if there is one.
     pub fn new(visitor: Option<V>) -> Self {
         SummaryBuilder {
             summary: ChunkSummary::default(),
@@ -56,7 +56,8 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
-    /// Creates a builder that also examines the nesting of each thread's spans.
+    /// Creates a builder that also checks that the spans of each thread nest, and fills `ChunkSummary::nestings`. It passes events to `visitor`
+    /// if there is one.
     pub(crate) fn with_nesting(visitor: Option<V>) -> Self {
         SummaryBuilder {
             checks_nesting: true,
@@ -64,7 +65,8 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
-    /// Adds lines that a checksum verifies. Nearly all of them begin like an earlier line.
+    /// Adds the lines of a part (byte range) of `bytes` that a checksum verifies. This is faster than a scan, because nearly all lines begin like
+    /// an earlier one and need no full parse.
     pub(crate) fn trusted(&mut self, bytes: &'a [u8], part: Part) {
         let mut fronts = PrefixCache::default();
         if let Some(visitor) = &mut self.visitor {
@@ -97,7 +99,8 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
-    /// Counts an event of a known phase and run; `None` if the line must be parsed completely.
+    /// Counts an event whose line begins like an earlier one. The first argument is the phase and the index in `runs` of that earlier event.
+    /// Returns `None` and counts nothing if the line must be parsed completely.
     #[inline(always)]
     fn count_similar(&mut self, (phase, run): &(Phase, usize), timed: &Timed<'_>) -> Option<()> {
         if timed.rest.last() != Some(&b'}') {
@@ -120,6 +123,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         Some(())
     }
 
+    /// Adds what the scanner found at offset `at`: an event or damage.
     #[inline]
     pub(crate) fn found(&mut self, at: usize, found: Found<'a>) {
         match found {
@@ -128,12 +132,13 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
+    /// Records damage of a kind at offset `at` of the file.
     pub(crate) fn damage(&mut self, at: usize, kind: Kind) {
         self.summary.odd = true;
         self.summary.places.add(at as u64, kind);
     }
 
-    /// Counts the repairs that an event needs.
+    /// Counts the repairs that an event needs before viewers accept it.
     #[cold]
     fn mended(&mut self, event: &Event<'_>) {
         self.summary.odd = true;
@@ -144,7 +149,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
-    /// Adds an event.
+    /// Adds an event to the summary: counts it, reads it if it is a record of the recorder, and passes it to the visitor.
     #[inline]
     pub fn event(&mut self, event: &Event<'a>) {
         self.summary.odd |= event.fields.repeated | event.fields.bind_id.is_some();
@@ -179,6 +184,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
+    /// Counts an event for its thread and extends the thread's time range and nesting by it.
     #[inline]
     fn count(&mut self, event: &Event<'_>) {
         let checks_nesting = self.checks_nesting;
@@ -200,6 +206,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
+    /// Returns the entry in `runs` of a thread, by its pid and tid. Creates it for the thread's first event.
     #[inline(always)]
     fn run(&mut self, thread: (i64, i64)) -> &mut ThreadRun {
         let recent = &mut self.recent[thread_kind(thread)];
@@ -218,7 +225,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         &mut self.runs[self.current]
     }
 
-    /// Reads a metadata record. Returns true if it is shown in the trace.
+    /// Adds the content of a metadata record to the summary. Returns false for records of the recorder, which are not shown in the trace.
     fn metadata(&mut self, event: &Event<'_>) -> bool {
         match own_record(event) {
             Some(End::NAME) => {
@@ -253,6 +260,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         false
     }
 
+    /// Adds the name of a process or thread, or a display hint, from a metadata record.
     fn name(&mut self, event: &Event<'_>) {
         #[derive(Deserialize)]
         struct NameLine {
@@ -269,6 +277,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
+    /// Adds the number, cause and positions of lost events from a loss record.
     fn loss(&mut self, event: &Event<'_>) {
         let Some(record) = LossRecord::parse(event.line) else {
             return;
@@ -279,7 +288,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         self.summary.losses.add(event, &record);
     }
 
-    /// Returns the summary of the lines.
+    /// Finishes the visitor, and returns the summary of all lines that were added.
     pub fn finish(mut self) -> ChunkSummary {
         if let Some(visitor) = self.visitor {
             visitor.merge();
