@@ -30,7 +30,8 @@ pub(super) enum TimeOrigin {
 }
 
 impl TimeOrigin {
-    /// Determines the origin from the members and times of a document.
+    /// Determines the origin of a trace's times from the members of its document. `time` is the begin of the first event and the end of the last
+    /// one, in ns as written.
     pub(super) fn from_document(members: &DocumentMembers, time: Option<(i64, i64)>) -> TimeOrigin {
         let Some((first_ns, last_ns)) = time else {
             return TimeOrigin::Unknown("no event with a time".to_owned());
@@ -66,7 +67,7 @@ pub(super) struct ReferenceClock {
 }
 
 impl ReferenceClock {
-    /// Returns the clock of the fragments.
+    /// Determines the reference clock from the fragments of a merge. It is that of the main process if there is one.
     pub(super) fn from_fragments(recordings: &[Recording]) -> ReferenceClock {
         let headers = || recordings.iter().filter_map(Recording::header);
         let main = headers().find(|header| header.main);
@@ -82,12 +83,12 @@ impl ReferenceClock {
     }
 }
 
-/// Returns the first anchor of a recording, if it has a header.
+/// Returns the first anchor (reading of the monotonic and the wall clock) of a recording; `None` if it has none.
 pub(super) fn anchor(recording: &Recording) -> Option<Anchor> {
     recording.fragments.first()?.begin
 }
 
-/// Returns the begin of a recording on its host's monotonic clock: the time of its first anchor, or of its first event.
+/// Returns the begin of a recording in ns on its host's monotonic clock: the time of its first anchor, or else of its first event.
 fn start_ns(recording: &Recording) -> Option<i64> {
     let first = recording.fragments.first()?;
     let ahead_ns = recording
@@ -108,7 +109,8 @@ fn start_ns(recording: &Recording) -> Option<i64> {
     start_ns
 }
 
-/// Creates the clock of a trace that is treated as its own host, named after the trace.
+/// Creates the header that stands for the clock of a trace with this name. Nothing relates the trace to a host, so it is treated as a host of its
+/// own.
 pub(super) fn own_clock(name: &str) -> FragmentHeader {
     FragmentHeader {
         version: VERSION,
@@ -119,7 +121,7 @@ pub(super) fn own_clock(name: &str) -> FragmentHeader {
     }
 }
 
-/// Returns the same clock for times that are `offset_ns` less than its own.
+/// Returns a copy of a clock's header for a trace whose times are `offset_ns` less than the times of that clock.
 pub(super) fn offset_clock(clock: &FragmentHeader, offset_ns: i64) -> FragmentHeader {
     FragmentHeader {
         monotonic_offset_ns: offset_ns.saturating_neg(),
@@ -127,7 +129,8 @@ pub(super) fn offset_clock(clock: &FragmentHeader, offset_ns: i64) -> FragmentHe
     }
 }
 
-/// Returns the anchors of a clock that counts from a wall time: one at each end, so that no drift is estimated.
+/// Creates the anchors for a trace whose times count from the wall time `base_ns`: one at its first and one at its last time, so that no drift is
+/// estimated.
 pub(super) fn anchors((first_ns, last_ns): (i64, i64), base_ns: i64) -> Vec<Anchor> {
     let at = |ns: i64| {
         Some(Anchor {
@@ -144,7 +147,7 @@ pub(super) fn anchors((first_ns, last_ns): (i64, i64), base_ns: i64) -> Vec<Anch
         .collect()
 }
 
-/// Formats nanoseconds as seconds. A negative time has its sign.
+/// Formats nanoseconds as seconds without rounding, such as `-1.5s`.
 pub(super) fn seconds(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let ns = ns.unsigned_abs();
@@ -167,7 +170,7 @@ pub struct Offset {
     pub ns: i64,
 }
 
-/// Parses `FILE=±DURATION`, such as `trace.json=-1.5s`.
+/// Parses the value of the option `--offset`: `FILE=±DURATION`, such as `trace.json=-1.5s`.
 ///
 /// # Errors
 /// Returns a description of the expected form if `text` has another one.
@@ -188,6 +191,7 @@ pub fn parse_offset(text: &str) -> Result<Offset, String> {
     })
 }
 
+/// Parses a duration with an optional sign into ns; `None` if it is malformed or exceeds [`LIMIT_NS`].
 fn signed_ns(text: &str) -> Option<i64> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

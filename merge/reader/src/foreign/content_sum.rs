@@ -17,7 +17,7 @@ pub(super) struct ContentSum<'a> {
 }
 
 impl<'a> ContentSum<'a> {
-    /// Hashes the first bytes.
+    /// Begins to hash a file's content, ahead of a reader that is at its beginning.
     pub(super) fn new(content: &'a Content) -> ContentSum<'a> {
         let mut sum = ContentSum {
             content,
@@ -29,7 +29,7 @@ impl<'a> ContentSum<'a> {
         sum
     }
 
-    /// Returns the hash of all bytes.
+    /// Returns the hash of a file's whole content, without a reader. It equals the hash from `finish` if the content has not changed.
     pub(super) fn hash_all(content: &Content) -> u64 {
         let mut sum = ContentSum::new(content);
         let places = (0..content.bytes().len()).step_by(AHEAD_BYTES / 2);
@@ -37,7 +37,7 @@ impl<'a> ContentSum<'a> {
         sum.finish()
     }
 
-    /// Updates the state after the reader has advanced to `at`.
+    /// Hashes the bytes ahead of a reader that has advanced to offset `at`, and releases pages that it has passed.
     pub(super) fn advance(&mut self, at: usize) {
         if at.saturating_add(AHEAD_BYTES / 2) > self.hashed {
             self.hash_to(at.saturating_add(AHEAD_BYTES));
@@ -48,7 +48,7 @@ impl<'a> ContentSum<'a> {
         }
     }
 
-    /// Releases the remaining pages and returns the hash of all bytes.
+    /// Hashes the remaining bytes, releases all pages, and returns the hash of the whole content.
     pub(super) fn finish(mut self) -> u64 {
         let len = self.content.bytes().len();
         self.hash_to(len);
@@ -56,7 +56,8 @@ impl<'a> ContentSum<'a> {
         self.hasher.digest()
     }
 
-    /// Hashes the bytes up to `to`. Content that is not watched cannot be changed by other programs, so it is not hashed.
+    /// Hashes the bytes up to offset `to` that were not hashed before. Does nothing for content that is not watched, which other programs cannot
+    /// change.
     fn hash_to(&mut self, to: usize) {
         let bytes = self.content.bytes();
         let to = to.min(bytes.len());

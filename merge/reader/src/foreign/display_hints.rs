@@ -17,7 +17,7 @@ pub struct DisplayHints {
 }
 
 impl DisplayHints {
-    /// Adds a metadata record if it is one of these.
+    /// Adds the hint in a metadata record: a sort index or the labels of a process or thread. Ignores all other records.
     pub fn add(&mut self, event: &Event<'_>) {
         let arg = |name: &str| {
             from_slice::<Value>(event.line)?
@@ -38,7 +38,7 @@ impl DisplayHints {
         }
     }
 
-    /// Adds the hints that come after `self`.
+    /// Adds the hints of later lines, which replace earlier hints about the same process or thread.
     pub fn append(&mut self, later: DisplayHints) {
         self.process_order.extend(later.process_order);
         self.thread_order.extend(later.thread_order);

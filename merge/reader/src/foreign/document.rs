@@ -15,7 +15,8 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Number of bytes after a malformed member within which the events are searched for.
 const MOST_SKIPPED_BYTES: usize = 1 << 20;
 
-/// Reads a whole document and calls `passed` with the current offset from time to time. Returns its form and its members.
+/// Reads a whole document of trace events. Adds its events to `lines` and calls `passed` with the current offset from time to time. Returns its
+/// form (`object`, `list` or `lines`) and its members other than the events.
 pub(super) fn read(
     bytes: &[u8],
     lines: &mut Lines<'_>,
@@ -48,7 +49,8 @@ struct DocumentReader<'a, 'f> {
 }
 
 impl<'a> DocumentReader<'a, '_> {
-    /// Reads the next top-level element. Returns `false` at the end.
+    /// Reads the next top-level element of the document: a list of events, an object that contains events, or a single event. Returns `false` at
+    /// the end.
     fn next(&mut self) -> io::Result<bool> {
         self.skip(b" \t\r\n,");
         let Some(byte) = self.peek() else {
@@ -79,22 +81,24 @@ impl<'a> DocumentReader<'a, '_> {
         Ok(true)
     }
 
+    /// Returns the next byte of the document without advancing; `None` at the end.
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
+    /// Skips all bytes that are in `any`.
     fn skip(&mut self, any: &[u8]) {
         let skipped = self.bytes[self.at..].iter();
         self.at += skipped.take_while(|byte| any.contains(byte)).count();
     }
 
-    /// Reports a run of zero bytes, which is a hole in the file.
+    /// Skips zero bytes, which are a hole in the file, and records them as damage.
     fn nuls(&mut self) {
         self.lines.damage(self.at, Kind::Nul);
         self.skip(&[0]);
     }
 
-    /// Returns true if the object here contains events in a member and is not an event itself.
+    /// Returns true if the object at the current offset has a member `traceEvents`, and false if it is an event itself.
     fn holds_events(&self) -> bool {
         let mut scanner = self.scanner(self.at + 1);
         loop {
@@ -123,11 +127,12 @@ impl<'a> DocumentReader<'a, '_> {
         }
     }
 
+    /// Creates a JSON scanner at offset `at` of the document.
     fn scanner(&self, at: usize) -> Scanner<'a> {
         Scanner::lenient(self.bytes, at)
     }
 
-    /// Reads the members of an object that contains events, from the offset after its bracket.
+    /// Reads the members of the object that contains the events, from the offset after its opening bracket to its end.
     fn members(&mut self) -> io::Result<()> {
         let mut has_events = false;
         loop {
@@ -157,7 +162,8 @@ impl<'a> DocumentReader<'a, '_> {
         }
     }
 
-    /// Reads a member. Returns `true` if the list of events begins here. If the member is malformed, returns `None` and does not advance.
+    /// Reads a member of the object that contains the events. Returns `true` if the member is the list of events, and then stops before its first
+    /// event. If the member is malformed, returns `None` and does not advance.
     fn member(&mut self) -> Option<bool> {
         let mut scanner = self.scanner(self.at);
         let start = scanner.at;
@@ -175,7 +181,8 @@ impl<'a> DocumentReader<'a, '_> {
         Some(false)
     }
 
-    /// Skips a malformed member if the events are still to come. Otherwise nothing is left to be read.
+    /// Records a malformed member as damage. Skips to the list of events and returns true if it is still to come. Otherwise skips to the end of
+    /// the document and returns false.
     fn broken_member(&mut self, has_events: bool) -> bool {
         let start = self.at;
         let rest = &self.bytes[start + 1..];
@@ -189,13 +196,13 @@ impl<'a> DocumentReader<'a, '_> {
         events.is_some()
     }
 
-    /// Returns true if the member at `start` is well formed up to the end of the document.
+    /// Returns true if the member at offset `start` is only cut off: it is well formed up to the end of the document.
     fn fails_at_end(&self, start: usize) -> bool {
         let mut scanner = self.scanner(start);
         scanner.pair(1).is_none() && is_at_end(self.bytes, scanner.at)
     }
 
-    /// Reads the events of a list up to its end. Returns `false` if the document ends before.
+    /// Reads the events of a list, from the offset after its opening bracket. Returns `false` if the document ends before the list does.
     fn events(&mut self) -> io::Result<bool> {
         loop {
             self.skip(b" \t\r\n,");
@@ -213,7 +220,8 @@ impl<'a> DocumentReader<'a, '_> {
         }
     }
 
-    /// Skips an empty object at the end of a list. JAX writes one so that it can put a comma after each event.
+    /// Skips the empty object that JAX writes at the end of its list, so that it can put a comma after each event. Returns false if there is no
+    /// such object here.
     fn is_end_mark(&mut self) -> bool {
         let mut scanner = self.scanner(self.at + 1);
         scanner.space();
@@ -227,7 +235,7 @@ impl<'a> DocumentReader<'a, '_> {
         is_last
     }
 
-    /// Skips an element of a list that is not an object.
+    /// Skips an element of a list that is not an object, and records it as damage. If it is malformed, skips to the next event.
     fn skip_other(&mut self) {
         let mut scanner = self.scanner(self.at);
         if scanner.value(1).is_some() {
@@ -240,7 +248,7 @@ impl<'a> DocumentReader<'a, '_> {
         self.at = next_event(self.bytes, from, self.bytes.len()).unwrap_or(self.bytes.len());
     }
 
-    /// Reads an object that should be an event.
+    /// Reads an object that should be an event, and adds it to the lines. Skips it as damage if it is malformed.
     fn element(&mut self) -> io::Result<()> {
         let rest = &self.bytes[self.at..];
         match scan_object_at_front(rest) {
@@ -254,6 +262,7 @@ impl<'a> DocumentReader<'a, '_> {
         Ok(())
     }
 
+    /// Records a malformed object as damage, and skips to where reading can continue. `stop` is the offset at which it is malformed.
     fn broken_element(&mut self, stop: usize) {
         let next = next_element(self.bytes, self.at);
         let is_torn = next.is_none() && is_at_end(self.bytes, stop);

@@ -27,7 +27,8 @@ pub(super) struct ArrowEnd {
 }
 
 impl ArrowEnd {
-    /// Returns the start or end of a launch arrow if the event is one.
+    /// Converts a flow event that is the start or end of a launch arrow; returns `None` for all other events. The offset of its line is not set
+    /// yet.
     pub(super) fn from_event(event: &Event<'_>) -> Option<ArrowEnd> {
         let is_end = match event.phase {
             Phase::FlowStart => false,
@@ -58,13 +59,14 @@ pub(super) struct EarlyArrows<'f> {
 }
 
 impl<'f> EarlyArrows<'f> {
+    /// Creates an empty collection. Many arrows are sorted in temporary files in `folder`.
     pub(super) fn new(folder: &'f Path) -> EarlyArrows<'f> {
         EarlyArrows {
             ends: Sorter::new(folder),
         }
     }
 
-    /// Adds a start or end whose line is written at offset `at` of the file.
+    /// Adds the start or end of an arrow. `line` is its event's line, which is written at offset `at` of the file.
     pub(super) fn add(&mut self, end: ArrowEnd, line: &[u8], at: u64) -> io::Result<()> {
         let Some(fields) = scan_object(line.trim_ascii_end()) else {
             return Ok(());
@@ -75,7 +77,8 @@ impl<'f> EarlyArrows<'f> {
         })
     }
 
-    /// Reverses the arrows that end before they begin, and returns the number of early ends. If an arrow has several, the first one becomes the start.
+    /// Reverses the arrows that end before they begin, by changing the phases of their events in `file`. Returns the number of early ends. If an
+    /// arrow has several, the first one becomes the start.
     pub(super) fn reverse(self, file: &File) -> io::Result<u64> {
         let (ends, mut reversed) = (self.ends.finish()?, 0);
         for arrow in ends.chunk_by(|one, next| one.key == next.key) {

@@ -35,7 +35,9 @@ pub(super) struct WrittenEvent {
     pub(super) arrow_end: Option<ArrowEnd>,
 }
 
-/// Appends the line of an object. Returns `None` if it is a record that only fragments may contain, or was added by a merge.
+/// Converts an event of another profiler and appends its line to `out`. `text` is the JSON object, and `fields` locates its members. Returns
+/// `None` and appends nothing if the event was added by an earlier merge or is a record that only fragments may contain. Returns the kind of
+/// damage if the object is not a valid event.
 pub(super) fn write_line(
     text: &[u8],
     fields: Fields,
@@ -78,7 +80,7 @@ pub(super) fn write_line(
     }))
 }
 
-/// Returns the summary of the category of a span; empty for other events.
+/// Returns what the category and args of a span say about its track, as device or host; empty for other events.
 fn categories(event: &Event<'_>) -> TrackCategories {
     let category = unquoted(event.fields.cat.slice(event.line));
     match (event.phase, std::str::from_utf8(category)) {
@@ -89,23 +91,25 @@ fn categories(event: &Event<'_>) -> TrackCategories {
     }
 }
 
-/// Writes an event without the members that viewers reject.
+/// Appends the line of an event, without the members that viewers reject. The result lists these repairs.
 fn write_mended(event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<WrittenEvent>, Kind> {
     let (text, repairs) = mended_event(event.line, event.phase).ok_or(Kind::BadEvent)?;
     let written = write_text(&text, out)?;
     Ok(written.map(|written| WrittenEvent { repairs, ..written }))
 }
 
-/// Writes an event that has no pid. Viewers assume process 0 for it.
+/// Appends the line of an event that has no pid. It gets pid 0, as viewers assume.
 fn write_with_pid(text: &[u8], out: &mut Vec<u8>) -> Result<Option<WrittenEvent>, Kind> {
     write_text(&[br#"{"pid":0,"#, &text[1..]].concat(), out)
 }
 
+/// Locates the members of an event whose text was changed, and appends its line.
 fn write_text(text: &[u8], out: &mut Vec<u8>) -> Result<Option<WrittenEvent>, Kind> {
     let (fields, _) = scan_object_at_front(text).map_err(|_| Kind::BadJson)?;
     write_line(text, fields, out)
 }
 
+/// Returns a pid or tid with its original text, if the profiler wrote a text in place of a number. Such ids have negative replacement numbers.
 fn text_id(id: i64, text: &[u8]) -> Option<(i64, String)> {
     let name = || serde_json::from_slice(text).ok();
     (id < 0 && text.starts_with(b"\""))
@@ -114,6 +118,7 @@ fn text_id(id: i64, text: &[u8]) -> Option<(i64, String)> {
         .map(|name| (id, name))
 }
 
+/// Returns the changes to an event's text: an id with the document as its scope, and a name without invisible characters.
 fn edits(event: &Event<'_>) -> Edits {
     let mut edits = Edits::new();
     if event.phase.has_id() {
@@ -126,8 +131,9 @@ fn edits(event: &Event<'_>) -> Edits {
     edits
 }
 
-/// Returns the id of an event with the document as its scope, and the range of the text that it replaces. A process-local id gets the pid as a
-/// prefix, a global id becomes local to the document, and an id with a `scope` gets that as a prefix.
+/// Returns the new id member of a flow or async event, which makes the id unique in the document, and the range of the event's text that it
+/// replaces. A process-local id gets the pid as a prefix, a global id becomes local to the document, and an id with a `scope` gets that as a
+/// prefix. Returns `None` if the id can stay.
 fn scoped_id(event: &Event<'_>) -> Option<(Range<usize>, Vec<u8>)> {
     let fields = &event.fields;
     let object = |text: &[u8]| serde_json::from_slice::<Value>(text).ok();
@@ -159,12 +165,13 @@ fn scoped_id(event: &Event<'_>) -> Option<(Range<usize>, Vec<u8>)> {
     Some((fields.id.start..fields.id.end, scoped.into_bytes()))
 }
 
-/// Returns an id as a text. Some profilers write it as a number.
+/// Returns the id of a flow or async event as text. Some profilers write it as a number, which becomes hexadecimal.
 fn id_text(id: &Value) -> Option<String> {
     let number = || id.as_i64().map(|number| format!("{number:#x}"));
     id.as_str().map(str::to_owned).or_else(number)
 }
 
+/// Returns the text with all edits applied.
 fn edited(text: &[u8], edits: &Edits) -> Vec<u8> {
     let (mut out, mut at) = (Vec::with_capacity(text.len() + 64), 0);
     for (range, new) in edits {
@@ -176,7 +183,7 @@ fn edited(text: &[u8], edits: &Edits) -> Vec<u8> {
     out
 }
 
-/// Appends an object without the white space between its members.
+/// Appends a JSON object to `out` without the white space outside of its strings, so that it fits on one line.
 fn write_compact(text: &[u8], out: &mut Vec<u8>) {
     let (mut at, mut copied) = (0, 0);
     while let Some(byte) = text.get(at) {

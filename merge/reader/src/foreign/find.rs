@@ -23,7 +23,7 @@ pub struct TraceCandidate {
 
 impl TraceCandidate {
     /// Returns true if another program changed the file since it was opened. Appending is not a change. `sum` is the hash of the bytes that were
-    /// read. It is only compared if the file's size or times have changed.
+    /// read; it is only compared with the file if the file's size or times have changed.
     pub(super) fn has_changed(&self, sum: u64) -> bool {
         let content = &self.fragment.content;
         self.fragment.may_have_changed()
@@ -40,7 +40,8 @@ pub struct OtherInputs {
     pub candidates: Vec<TraceCandidate>,
 }
 
-/// Moves the other inputs out of `inputs`. Files that cannot be opened stay, because they are reported later.
+/// Finds the inputs that are compressed or are not fragments, and moves them from `inputs` to the result. Unpacks compressed ones into temporary
+/// files in one of the `folders`. Files that cannot be opened stay in `inputs`, because they are reported later.
 ///
 /// # Errors
 /// Returns an error if there is no room to unpack a file.
@@ -64,7 +65,7 @@ pub fn find(inputs: &mut Inputs, folders: &[PathBuf]) -> Result<OtherInputs, Err
     Ok(found)
 }
 
-/// Returns true if a file has neither the name nor the first line of a fragment.
+/// Returns true if an input has neither the name nor the first line of a fragment, so that it may be a trace of another profiler.
 fn is_foreign(input: &Input) -> bool {
     if input.in_directory || is_fragment(input.place.path()) {
         return false;
@@ -73,6 +74,7 @@ fn is_foreign(input: &Input) -> bool {
     !front.is_empty() && read_header(&front).is_none()
 }
 
+/// Opens an input, and unpacks it if it is compressed. Returns `None` if it cannot be opened.
 fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<TraceCandidate>, Error> {
     let Ok(mut fragment) = Fragment::open(input) else {
         return Ok(None);
@@ -113,12 +115,13 @@ pub(super) struct Unpacked {
     pub(super) failure: Option<(u64, String)>,
 }
 
-/// Returns true if these are the first bytes of a gzip file.
+/// Returns true if the first bytes of a file are those of a gzip file.
 pub(super) fn is_gzip(front: &[u8]) -> bool {
     front.starts_with(b"\x1f\x8b\x08")
 }
 
-/// Unpacks a file as far as possible. Returns an error only if the temporary file cannot be written.
+/// Unpacks a gzip file into a temporary file in `folder`, as far as possible. If the input is damaged, the result says where unpacking stopped.
+/// Returns an error only if the temporary file cannot be written.
 pub(super) fn unpack(packed: &File, folder: &Path) -> io::Result<Unpacked> {
     let mut packed = packed.try_clone()?;
     packed.rewind()?;
