@@ -55,6 +55,8 @@ pub(super) struct Lines<'f> {
 }
 
 impl<'f> Lines<'f> {
+    /// Creates a writer to a new temporary file in `folder`. `first` has the results of an earlier reading of the same trace, and is the default
+    /// at the first one.
     pub(super) fn new(folder: &'f Path, first: FirstReading) -> io::Result<Lines<'f>> {
         Ok(Lines {
             out: BufWriter::with_capacity(BUFFER_BYTES, tempfile::tempfile_in(folder)?),
@@ -75,7 +77,8 @@ impl<'f> Lines<'f> {
         })
     }
 
-    /// Adds an object that begins at offset `at` of the document.
+    /// Writes the line of an object that should be an event, and updates the statistics. `fields` locates its members, and `at` is its offset in
+    /// the document. An invalid event is recorded as damage instead.
     pub(super) fn object(&mut self, text: &[u8], fields: Fields, at: usize) -> io::Result<()> {
         self.cpu_times.add(text);
         if self.first.lacks_cpu_times
@@ -87,6 +90,7 @@ impl<'f> Lines<'f> {
         self.event(text, fields, at)
     }
 
+    /// Writes the line of an event whose CPU times were already handled, and updates the statistics.
     fn event(&mut self, text: &[u8], fields: Fields, at: usize) -> io::Result<()> {
         self.line.clear();
         match write_line(text, fields, &mut self.line) {
@@ -128,35 +132,39 @@ impl<'f> Lines<'f> {
         }
     }
 
+    /// Records damage of a kind at offset `at` of the input.
     pub(super) fn damage(&mut self, at: usize, kind: Kind) {
         self.places.add(at as u64, kind);
     }
 
-    /// Records that the input ends early. Only the first place is reported.
+    /// Records that the input is cut off at offset `at`. Only the first such place is kept.
     pub(super) fn torn(&mut self, at: usize) {
         if !self.is_torn() {
             self.damage(at, Kind::TornTail);
         }
     }
 
+    /// Returns true if the input was found to be cut off.
     pub(super) fn is_torn(&self) -> bool {
         self.places.totals.contains_key(&Kind::TornTail)
     }
 
-    /// Writes a line that was created here.
+    /// Writes a line that has no counterpart in the input, such as an anchor. `line` has no newline. Does not count it as an event.
     pub(super) fn write_generated(&mut self, line: &[u8]) -> io::Result<()> {
         self.written += line.len() as u64 + 1;
         self.out.write_all(line)?;
         self.out.write_all(b"\n")
     }
 
-    /// Returns true if an event is more than 30 days from all others.
+    /// Returns true if an event's begin and end are more than 30 days from all other events, so that they must be wrong. Only the first reading
+    /// can find this out, so it is always false during that reading.
     pub(super) fn is_far(&self, time: Option<(i64, i64)>) -> bool {
         let is_far = |era: Era| time.is_some_and(|time| !era.holds(time));
         self.first.era.is_some_and(is_far)
     }
 
-    /// Returns the properties that require a second reading, after all events were read.
+    /// Returns what the first reading found out, after its last event. If this is not the default, the trace must be read a second time with it.
+    /// `keeps_times` keeps events whose times are far from all others.
     pub(super) fn first_reading(&self, keeps_times: bool) -> FirstReading {
         let doubtful_era = |(_, end_ns): (i64, i64)| self.days.doubt(Days::default(), end_ns);
         FirstReading {
@@ -165,7 +173,7 @@ impl<'f> Lines<'f> {
         }
     }
 
-    /// Extends the time range by an event.
+    /// Extends the time range of the trace by the begin and end of an event. Does nothing for `None`, an event without a time.
     pub(super) fn add_time(&mut self, time: Option<(i64, i64)>) {
         let Some((start, end)) = time else { return };
         self.days.see(start);
@@ -174,7 +182,8 @@ impl<'f> Lines<'f> {
         self.time = Some((first.min(start), last.max(end)));
     }
 
-    /// Returns the file, and the number of launch arrows that were reversed in it.
+    /// Finishes the temporary file and reverses early launch arrows in it. Returns the file, and the number of arrow ends that came before their
+    /// start.
     pub(super) fn finish(self) -> io::Result<(File, u64)> {
         let file = self
             .out
@@ -200,7 +209,7 @@ pub(super) enum CpuTimes {
 }
 
 impl CpuTimes {
-    /// Adds the CPU times of an event.
+    /// Updates the state by the CPU times in the text of an event.
     pub(super) fn add(&mut self, text: &[u8]) {
         if *self == CpuTimes::Measured || !has_any(text) {
             return;
@@ -215,15 +224,17 @@ impl CpuTimes {
     }
 }
 
+/// Returns true if the text of an event may contain a CPU time.
 fn has_any(text: &[u8]) -> bool {
     TIME.find(text).is_some() || START.find(text).is_some()
 }
 
+/// Returns true for the keys of the members with CPU times.
 fn is_cpu_time(key: &[u8]) -> bool {
     matches!(key, b"tts" | b"tdur")
 }
 
-/// Returns an event without its CPU times, if it has any.
+/// Returns the text of an event without its CPU times; `None` if it has none.
 pub(super) fn without_cpu_times(text: &[u8]) -> Option<Vec<u8>> {
     if !has_any(text) {
         return None;

@@ -24,7 +24,7 @@ pub(super) struct DocumentMembers {
 }
 
 impl DocumentMembers {
-    /// Creates the members of a trace that has none.
+    /// Creates the result for a trace in a format without members, which the profiler `tool` wrote.
     pub(super) fn new(tool: &'static str) -> DocumentMembers {
         DocumentMembers {
             tool: Some(tool),
@@ -32,7 +32,8 @@ impl DocumentMembers {
         }
     }
 
-    /// Adds a member. `key` is its key without quotes.
+    /// Reads a member of the document if its meaning is known; otherwise keeps its name in `left_out`. `key` has no quotes, and `value` is JSON
+    /// text.
     pub(super) fn add(&mut self, key: &[u8], value: &[u8]) {
         let is_short = value.len() <= MOST_BYTES;
         let value = || {

@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 /// File extensions that do not distinguish traces.
 const ENDINGS: [&str; 4] = [".gz", ".json", ".trace", ".pt"];
 
-/// Returns the name of each file, or the whole path if several files share the name.
+/// Returns a name for each of the paths: its file name, or the whole path if several of the files have the same name.
 pub(super) fn file_names(paths: &[&Path]) -> Vec<String> {
     let short = |path: &&Path| {
         let name = path.file_name().unwrap_or_default();
@@ -23,7 +23,8 @@ pub(super) fn file_names(paths: &[&Path]) -> Vec<String> {
         .collect()
 }
 
-/// Returns what distinguishes each trace from the others: its rank, or the part of its path that differs. A single trace needs nothing.
+/// Returns a text for each trace that distinguishes it from the others: its rank, the part of its path that differs, or both. The input is the
+/// path and rank of each. A single trace gets `None`.
 pub(super) fn distinctions(traces: &[(&Path, Option<u64>)]) -> Vec<Option<Distinction>> {
     if traces.len() < 2 {
         return vec![None; traces.len()];
@@ -47,7 +48,8 @@ pub(super) fn distinctions(traces: &[(&Path, Option<u64>)]) -> Vec<Option<Distin
         .collect()
 }
 
-/// Returns each path without the folders that all paths share at the front or the back, and without common endings.
+/// Returns the part of each path that differs between the paths: without the names that all of them share at the front or the back, and without
+/// usual file extensions.
 fn differing_parts(paths: &[&Path]) -> Vec<String> {
     let split = |path: &&Path| -> Vec<String> {
         let names = path.components().filter_map(|part| match part {

@@ -46,7 +46,8 @@ pub(super) struct PiecePlace {
     pub(super) doubt: Option<String>,
 }
 
-/// Finds the first piece of each trace.
+/// Determines which traces continue others as pieces of one process's trace. Returns for each trace the number of its first piece, which is its
+/// own number if it continues no other.
 pub(super) fn pieces(drafts: &[TraceDraft]) -> Vec<PiecePlace> {
     let piece = |draft| {
         let draft: &TraceDraft = draft;
@@ -65,6 +66,7 @@ pub(super) fn pieces(drafts: &[TraceDraft]) -> Vec<PiecePlace> {
     places(&drafts.iter().map(piece).collect::<Vec<_>>())
 }
 
+/// Returns the first piece of each trace, as [`pieces`] does.
 fn places(all: &[TracePiece<'_>]) -> Vec<PiecePlace> {
     let mut places: Vec<PiecePlace> = (0..all.len())
         .map(|first| PiecePlace { first, doubt: None })
@@ -116,7 +118,8 @@ fn places(all: &[TracePiece<'_>]) -> Vec<PiecePlace> {
     places
 }
 
-/// Returns for each trace the traces that it may continue, by everything except the times.
+/// Returns the traces that each trace may directly continue, by everything except the times. Traces are numbers in `all`; traces that can
+/// continue no other have no entry.
 fn candidates(all: &[TracePiece<'_>]) -> BTreeMap<usize, Vec<usize>> {
     let mut by_name: HashMap<PieceName, Vec<usize>> = HashMap::new();
     let names: Vec<Vec<PieceName>> = all.iter().map(|piece| names(piece.path)).collect();
@@ -158,7 +161,7 @@ struct PieceName {
     nth: u64,
 }
 
-/// Returns the piece names that a file may have.
+/// Returns the ways to read a file's name as that of a piece: one for each number after a word such as `slice`.
 fn names(path: &Path) -> Vec<PieceName> {
     const LONG: usize = 8;
     let mut runs = runs(path);
@@ -193,7 +196,7 @@ fn names(path: &Path) -> Vec<PieceName> {
 }
 
 impl TracePiece<'_> {
-    /// Returns true if rank, clock and processes allow this to be the piece after `before`.
+    /// Returns true if this trace can be the piece after `before` by its rank, time origin and processes. The times are not checked.
     fn may_continue(&self, before: &TracePiece<'_>) -> bool {
         let has_hosts =
             [self, before].map(|piece| piece.pids.range(FIRST_HOST_PID..).next().is_some());
@@ -208,7 +211,7 @@ impl TracePiece<'_> {
             && pids.any(|pid| before.pids.contains(pid))
     }
 
-    /// Returns `Ok` if the times allow this to be the piece after `before`, and otherwise the reason.
+    /// Checks that this trace can be the piece after `before` by its times. Returns the reason if they overlap or are too far apart.
     fn gap(&self, before: &TracePiece<'_>) -> Result<(), String> {
         let (Some(one), Some(other)) = (before.time, self.time) else {
             return Err("one of them has no event with a time".to_owned());
@@ -227,7 +230,7 @@ impl TracePiece<'_> {
     }
 }
 
-/// Returns true if both traces count their times from the same moment, or if it is unknown for both.
+/// Returns true if two traces count their times from the same wall time, or if it is unknown for both.
 fn is_same_origin(one: &TimeOrigin, other: &TimeOrigin) -> bool {
     match (one, other) {
         (TimeOrigin::Wall(one, _), TimeOrigin::Wall(other, _)) => one == other,
@@ -236,7 +239,7 @@ fn is_same_origin(one: &TimeOrigin, other: &TimeOrigin) -> bool {
     }
 }
 
-/// Splits a file name into runs of digits and the texts between them.
+/// Splits the file name of a path into runs of digits and the texts between them, such as `slice_`, `12` and `.json`.
 fn runs(path: &Path) -> Vec<String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_digit = |letter: &char| letter.is_ascii_digit();

@@ -7,7 +7,8 @@ use crate::base::file_status::FileId;
 use crate::error::Error;
 use std::fs;
 
-/// Places all traces.
+/// Determines the clock of each trace and stores it in the draft. `axis` is the clock of the fragments, and `offsets` are the values of
+/// `--offset`. All pieces of one process's trace get the clock of their first piece.
 ///
 /// # Errors
 /// Returns an error if a trace cannot be placed, or if no trace has the path of an offset.
@@ -43,7 +44,8 @@ pub(super) fn place(
     Ok(())
 }
 
-/// Completes the reference clock: without fragments, the first trace with a known wall time becomes the reference for the others.
+/// Completes the reference clock `axis`. Without fragments, the first trace with a known wall time becomes the reference for the others. `is_one`
+/// is true if all traces are pieces of the same one.
 fn with_first_wall(
     mut axis: ReferenceClock,
     drafts: &[TraceDraft],
@@ -59,11 +61,13 @@ fn with_first_wall(
     axis
 }
 
+/// Returns the offset in ns that the user gave for a trace; the last one if there are several.
 fn offset_for(draft: &TraceDraft<'_>, offsets: &[Offset]) -> Option<i64> {
     let mut matching = offsets.iter().filter(|offset| is_offset_for(offset, draft));
     matching.next_back().map(|offset| offset.ns)
 }
 
+/// Returns true if the path of an offset is that of the trace, or leads to the same file.
 fn is_offset_for(offset: &Offset, draft: &TraceDraft<'_>) -> bool {
     let is_same_file = || {
         let metadata = fs::metadata(&offset.path);
@@ -72,6 +76,8 @@ fn is_offset_for(offset: &Offset, draft: &TraceDraft<'_>) -> bool {
     offset.path == draft.fragment.path || is_same_file()
 }
 
+/// Determines the clock of one trace and describes it in the trace's report. `offset_ns` comes from the user. `is_alone` is true if the trace is
+/// the only input, so that it needs no clock.
 fn place_one(
     draft: &mut TraceDraft<'_>,
     offset_ns: Option<i64>,
@@ -110,7 +116,8 @@ fn place_one(
     Ok(())
 }
 
-/// Returns the error for a trace that cannot be placed: what was expected and found, and the offset that would let it begin together with the others.
+/// Creates the error for a trace that cannot be placed. It says what was expected and found, and which offset would let the trace begin together
+/// with the others. `first_ns` is the begin of the trace's first event.
 fn refusal(draft: &TraceDraft<'_>, first_ns: i64, axis: &ReferenceClock) -> Error {
     let path = draft.fragment.path.display();
     let found = match &draft.origin {

@@ -54,7 +54,8 @@ pub struct ForeignOptions<'a> {
     pub folders: &'a [PathBuf],
 }
 
-/// Reads the traces and places each by its clock. `recordings` are the fragments.
+/// Reads traces of other profilers and converts each to a recording, placed by its clock. `recordings` are the fragments of the same merge, whose
+/// clocks the traces may share.
 ///
 /// # Errors
 /// Returns an error if a trace cannot be placed by its clock or by an offset, if no trace has the path of an offset, or if there is no room for
@@ -90,7 +91,8 @@ pub fn read(
     Ok(traces)
 }
 
-/// Reads one trace into a temporary file, in the first folder that accepts it.
+/// Reads one trace and writes its events to a temporary file, in the first folder that accepts it. Reads it a second time if the first reading
+/// finds wrong times or CPU times that are all 0.
 fn draft<'f>(
     mut candidate: TraceCandidate,
     name: String,
@@ -165,7 +167,8 @@ struct TraceContents {
     log: Option<StraceLog>,
 }
 
-/// Reads a trace, and also returns the hash of its bytes.
+/// Reads the content of a trace once and adds its events to `lines`. `is_log` is true for a log of the runtime `simpler` instead of a JSON
+/// document. Also returns the hash of the bytes that were read.
 fn read_content(
     content: &Content,
     is_log: bool,
@@ -184,7 +187,7 @@ fn read_content(
     Ok((read, sum.finish()))
 }
 
-/// Assigns the number and names of the first piece to all pieces of a trace.
+/// Gives all pieces of one process's trace the number, the name and the distinguishing text of the first piece.
 fn name_pieces(drafts: &mut [TraceDraft<'_>], pieces: &[PiecePlace]) {
     let firsts = (0..drafts.len()).filter(|number| pieces[*number].first == *number);
     let firsts: Vec<usize> = firsts.collect();
@@ -209,7 +212,7 @@ fn name_pieces(drafts: &mut [TraceDraft<'_>], pieces: &[PiecePlace]) {
     }
 }
 
-/// Writes the anchors and opens the file as a recording.
+/// Converts a trace, after it was placed, to a recording and its report. Appends the anchors to the trace's temporary file and opens that file.
 fn finish(draft: TraceDraft<'_>) -> io::Result<(Recording, ForeignReport)> {
     let (mut lines, mut foreign, mut report) = (draft.lines, draft.foreign, draft.report);
     for anchor in &draft.anchors {

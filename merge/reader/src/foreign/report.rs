@@ -40,7 +40,7 @@ pub struct ForeignReport {
 }
 
 impl ForeignReport {
-    /// Returns the report as one line of text.
+    /// Returns the report as one line of text, such as `a.json: trace of kineto (object), placed by its baseTimeNanoseconds`.
     pub fn text(&self) -> String {
         let tool = self.tool.unwrap_or("another profiler");
         let packed = if self.packed { ", compressed" } else { "" };

@@ -37,7 +37,8 @@ pub(super) struct StraceLog {
     pub(super) unplaced: u64,
 }
 
-/// Returns true if these bytes are such a log and not a JSON document. No JSON document begins with a bracket and a word.
+/// Returns true if the bytes of a file are a log of the runtime `simpler` and not a JSON document. No JSON document begins with a bracket and a
+/// word.
 pub(super) fn is_log(bytes: &[u8]) -> bool {
     let first = bytes.trim_ascii_start();
     let is_document = match first.first() {
@@ -51,11 +52,13 @@ pub(super) fn is_log(bytes: &[u8]) -> bool {
     !is_document && (find(bytes, SPAN).is_some() || find(bytes, ANCHOR).is_some())
 }
 
+/// Returns the offset of the first record with this marker.
 fn find(bytes: &[u8], marker: &[u8]) -> Option<usize> {
     memmem::find(bytes, &[marker, b" v="].concat())
 }
 
-/// Reads a whole log.
+/// Reads a whole log. Adds its spans to `lines` as events, and calls `passed` with the current offset after each record. Returns what else the
+/// log contains.
 pub(super) fn read(
     bytes: &[u8],
     lines: &mut Lines<'_>,
@@ -77,6 +80,7 @@ pub(super) fn read(
     reader.finish()
 }
 
+/// Returns the offset of the next marker of a record at or after offset `at`, and the marker itself.
 fn next_marker(bytes: &[u8], at: usize) -> Option<(usize, &'static [u8])> {
     let rest = &bytes[at..];
     let mut hits = memchr::memchr_iter(b'[', rest);
@@ -88,6 +92,7 @@ fn next_marker(bytes: &[u8], at: usize) -> Option<(usize, &'static [u8])> {
     })
 }
 
+/// Returns the offset at which a record ends whose text begins at `at`: the begin of the next line or of the next prefix.
 fn record_end(bytes: &[u8], at: usize) -> usize {
     let line = next_line(bytes, at);
     memmem::find(&bytes[at..line], PREFIX).map_or(line, |hit| at + hit)
@@ -100,6 +105,8 @@ struct LogReader<'a, 'f> {
 }
 
 impl LogReader<'_, '_> {
+    /// Processes a record, by its marker and the text after it. `at` is its offset. If it `is_last` in the log and has no newline, it may be cut
+    /// off.
     fn record(&mut self, marker: &[u8], text: &[u8], at: usize, is_last: bool) -> io::Result<()> {
         let is_whole = !is_last || text.ends_with(b"\n");
         match LogRecord::parse(marker == ANCHOR, text) {
@@ -114,6 +121,7 @@ impl LogReader<'_, '_> {
         Ok(())
     }
 
+    /// Writes a span as an event. A span on the clock of a chip waits until it can be converted to the host's clock.
     fn span(&mut self, span: &LogSpan, at: usize) -> io::Result<()> {
         let time = (span.ts_ns, span.ts_ns.saturating_add(span.dur_ns));
         if !span.is_on_chip && self.lines.is_far(Some(time)) {
@@ -141,6 +149,7 @@ impl LogReader<'_, '_> {
         Ok(())
     }
 
+    /// Writes the records that name the tracks of chips, and returns what the log contains apart from its spans.
     fn finish(mut self) -> io::Result<StraceLog> {
         self.log.unplaced = self.chips.unplaced();
         for line in self.chips.track_records() {
@@ -150,7 +159,7 @@ impl LogReader<'_, '_> {
     }
 }
 
-/// Writes a span as an event. A span of a chip has its uncertainty in the args.
+/// Writes a span to `lines` as an event on track `tid`, with start `ts_ns`. A span of a chip has an uncertainty, which is added to the args.
 fn write(
     lines: &mut Lines<'_>,
     span: &LogSpan,
@@ -185,7 +194,7 @@ fn write(
     lines.write_generated(line.as_bytes())
 }
 
-/// Formats nanoseconds as microseconds without rounding.
+/// Formats nanoseconds as microseconds without rounding, as in the events of a trace.
 fn micros(ns: i64) -> String {
     let mut text = Vec::new();
     write_micros(ns.max(0).unsigned_abs(), &mut text);
@@ -196,7 +205,8 @@ fn micros(ns: i64) -> String {
 /// set before an anchor was written.
 const SAME_BOOT_NS: i64 = 1_000_000_000;
 
-/// Returns the recorded processes that the log's pids belong to, and the origin of the log's times.
+/// Matches the processes of a log with the recorded ones. Returns the header of the recording for each pid in both, and the origin of the log's
+/// times.
 pub(super) fn join(
     log: &StraceLog,
     recordings: &[Recording],
@@ -224,13 +234,15 @@ pub(super) fn join(
     (joined, origin)
 }
 
-/// Returns the wall time at the zero of the monotonic clock; `None` if the log's processes do not agree.
+/// Returns the wall time, in ns since 1970, at the zero of the monotonic clock that the log's processes share. Returns `None` if the log has no
+/// anchors, or if they are from several boots.
 fn common_wall_ns(log: &StraceLog) -> Option<i64> {
     let (least, most) = (log.walls_ns.values().min()?, log.walls_ns.values().max()?);
     (most.checked_sub(*least)? < SAME_BOOT_NS).then_some(*least)
 }
 
-/// Returns the header of a recording if it is of one of the log's processes.
+/// Returns the header of a recording if the recorded process is one of the log's: the same pid, in the same boot. `wall_ns` is the wall time at
+/// the zero of the log's monotonic clock.
 fn matching_header<'a>(
     recording: &'a Recording,
     log: &StraceLog,

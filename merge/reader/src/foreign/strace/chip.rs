@@ -43,7 +43,8 @@ struct Launch {
 }
 
 impl Chips {
-    /// Adds a span of either clock. Returns the spans of the chip that can now be converted.
+    /// Adds a span of the host or of a chip. Returns the spans of the chip whose times can now be converted to the host's clock, because both
+    /// spans around their launch are known.
     pub(super) fn add_span(&mut self, span: &LogSpan) -> Vec<PlacedSpan> {
         let key = (span.pid, span.inv);
         if !span.is_on_chip && !span.name.ends_with(RUNNER) {
@@ -71,12 +72,13 @@ impl Chips {
         placed
     }
 
-    /// Ends a launch. Its chip's spans that were not converted by now count as unplaced.
+    /// Ends the launch with this key, its pid and its number in the process. Its chip's spans that were not converted by now count as unplaced.
     fn end(&mut self, key: (i64, i64)) {
         let launch = self.launches.remove(&key);
         self.unplaced += launch.map_or(0, |launch| launch.waiting.len() as u64);
     }
 
+    /// Ends all launches, and counts their chips' spans that were not converted as unplaced.
     fn end_all(&mut self) {
         let waiting = self
             .launches
@@ -85,18 +87,18 @@ impl Chips {
         self.unplaced += waiting.sum::<u64>();
     }
 
-    /// Returns the number of spans that could not be converted.
+    /// Ends all launches and returns the number of chip spans whose times could not be converted to the host's clock.
     pub(super) fn unplaced(&mut self) -> u64 {
         self.end_all();
         self.unplaced
     }
 
-    /// Returns the tid of the track for the chip of a process.
+    /// Returns the tid of the track that shows the spans of a process's chip. It is the same in every process.
     pub(super) fn track() -> i64 {
         i64::from(TRACK_BASE)
     }
 
-    /// Returns the records that name the tracks, one for each process.
+    /// Returns the lines of the track records: one for each process with spans of a chip, which names the track that shows them.
     pub(super) fn track_records(&self) -> Vec<String> {
         let record = |pid: &i64| {
             let args = TrackRecord {
@@ -115,6 +117,8 @@ impl Chips {
 }
 
 impl Launch {
+    /// Removes the waiting spans of the chip and returns them with times on the host's clock. Returns none until the spans of host and chip
+    /// around the launch are known.
     fn placed(&mut self) -> Vec<PlacedSpan> {
         let (Some((host_ns, host_dur_ns)), Some((wall_ns, wall_dur_ns))) = (self.runner, self.wall)
         else {

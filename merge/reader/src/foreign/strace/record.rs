@@ -39,7 +39,7 @@ const KNOWN: [&str; 10] = [
 ];
 
 impl LogRecord {
-    /// Parses the text after the marker.
+    /// Parses the text of a record after its marker, which is `[CLOCK_ANCHOR]` if `is_anchor`. Returns `None` if the record is malformed.
     pub(super) fn parse(is_anchor: bool, text: &[u8]) -> Option<LogRecord> {
         let text = std::str::from_utf8(text).ok()?;
         let words: Vec<(&str, &str)> = text
@@ -80,7 +80,7 @@ impl LogRecord {
     }
 }
 
-/// Decodes the `%xx` escapes of a text.
+/// Decodes the `%xx` escapes of a name or value. Malformed escapes stay as they are.
 fn percent_decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((first, behind)) = rest.split_first() {
