@@ -141,7 +141,7 @@ impl TrackCategories {
         TrackCategories(TrackCategories::ANY | kineto | found)
     }
 
-    /// Adds the summary of other spans of the track.
+    /// Adds to this summary the categories of other spans of the same track.
     pub fn add(&mut self, others: TrackCategories) {
         self.0 |= others.0;
     }

@@ -54,13 +54,13 @@ const HOST: [&str; 7] = [
     "OS Runtime API",
 ];
 
-/// Returns the group that a profiler shows as a process with this name; `None` for the name of any other process.
+/// Returns the group of tracks that an Ascend profiler shows as a process with this name; `None` for the name of any other process.
 pub fn vendor_group(name: &str) -> Option<VendorGroup> {
     // A merge of several traces appends the rank to a name and prepends the label of the device.
     without_pid(name).split(" · ").find_map(group)
 }
 
-/// Returns the group with exactly this name, without a pid or label added by a merge.
+/// Returns the group of tracks with exactly this process name. The name must not contain a pid or label that a merge added.
 fn group(name: &str) -> Option<VendorGroup> {
     match name {
         "Ascend Hardware" => Some(VendorGroup::Hardware),

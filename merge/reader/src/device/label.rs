@@ -61,7 +61,7 @@ impl DeviceLabel {
         Some(DeviceLabel::new(kind, Some(number)))
     }
 
-    /// Creates a label from its two parts.
+    /// Creates a label from the kind of a device, such as `NPU`, and its number.
     fn new(kind: &str, number: Option<u32>) -> DeviceLabel {
         DeviceLabel {
             kind: kind.to_owned(),
@@ -130,14 +130,14 @@ pub struct LabelNotes<'a> {
 }
 
 impl<'a> LabelNotes<'a> {
-    /// Parses the comma-separated labels of a process in a merged trace. If merged traces were merged again, there are several pids, and the
-    /// first one is that of the original input.
+    /// Parses the comma-separated labels of a process in a merged trace. If merged traces were merged again, there are several pids. The first
+    /// one is the pid in the original input.
     pub fn parse(labels: &'a str) -> LabelNotes<'a> {
         let has_pid = parts(labels).any(|part| part.starts_with(PID));
         // Names of traces may contain commas.
         let (mut trace, mut sampled, mut is_sampled) = (Vec::new(), Vec::new(), false);
         let mut pid = None;
-        for part in parts(labels).filter(|part| !lacks_counterpart(part)) {
+        for part in parts(labels).filter(|part| !is_about_recording(part)) {
             if let Some(noted) = part.strip_prefix(PID) {
                 is_sampled = false;
                 pid = pid.or(Some(noted));
@@ -160,7 +160,7 @@ impl<'a> LabelNotes<'a> {
         }
     }
 
-    /// Returns the process's pid from its label; `None` if it has no such label or its pid is not a number.
+    /// Returns the pid in the process's label `pid N`; `None` if there is no such label or the pid is not a number.
     pub fn pid_number(&self) -> Option<i64> {
         self.pid?.split(' ').next()?.parse().ok()
     }
@@ -168,7 +168,7 @@ impl<'a> LabelNotes<'a> {
 
 /// Returns true for a label about the recording of a process, which [`LabelNotes`] ignores: how the process ended, that its ring was in memory,
 /// or how uncertain its clock is.
-fn lacks_counterpart(part: &str) -> bool {
+fn is_about_recording(part: &str) -> bool {
     let is_killed = |how: &str| how.is_empty() || ENDS.iter().any(|end| how.starts_with(end));
     let is_clock = part.starts_with(CLOCK) && part.contains(CLOCK_ERROR);
     part == RING || is_clock || part.strip_prefix(KILLED).is_some_and(is_killed)

@@ -237,16 +237,16 @@ impl Follower {
         let state = DirectoryState::read(&self.directory);
         let mut is_new_run = false;
         if self.state.as_ref() != Some(&state) {
-            is_new_run = self.find();
+            is_new_run = self.find_newest_run();
             self.state = Some(state);
         }
         let mut listed = self.list();
         if listed.files.is_empty() {
-            is_new_run |= self.find();
+            is_new_run |= self.find_newest_run();
             listed = self.list();
         }
         if self.examine_files(listed) {
-            is_new_run |= self.find();
+            is_new_run |= self.find_newest_run();
             let listed = self.list();
             self.examine_files(listed);
         }
@@ -254,7 +254,7 @@ impl Follower {
     }
 
     /// Finds the newest run of the directory and starts to follow it. Returns true if it replaces another run that was followed.
-    fn find(&mut self) -> bool {
+    fn find_newest_run(&mut self) -> bool {
         let found = input::find(std::slice::from_ref(&self.directory), &Runs::Newest);
         let mut ids = BTreeSet::new();
         let mut folders = BTreeSet::new();
@@ -283,7 +283,7 @@ impl Follower {
         begun && !is_same
     }
 
-    /// Lists the files in the run's folders that are named like fragments, with their current lengths.
+    /// Lists the files in the run's folders whose names are those of fragments, with their current lengths.
     fn list(&self) -> Listing {
         let mut listing = Listing {
             files: Vec::new(),

@@ -52,7 +52,7 @@ pub(super) struct Fresh {
 }
 
 impl AccountedPositions {
-    /// Adds a range of positions that were read or reported as lost. Joins the oldest ranges if there are too many.
+    /// Adds a range of positions (byte offsets in the stream) that were read or reported as lost. Joins the oldest ranges if there are too many.
     fn add(&mut self, range: Range<u64>) {
         self.end = self.end.max(range.end);
         self.positions.add(range);
@@ -69,7 +69,7 @@ impl AccountedPositions {
         missing.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// Returns the number of bytes of the stream, below its newest ones, that were neither read nor reported as lost.
+    /// Returns the number of bytes of the stream, before its newest ones, that were neither read nor reported as lost.
     fn missing(&self) -> u64 {
         self.forgotten + self.missing_between()
     }
@@ -123,7 +123,8 @@ impl Streams {
         }
     }
 
-    /// Returns true if whole blocks that were read already contain all positions that this block header claims.
+    /// Returns true if nothing in a block with this header is new: whole blocks that were read contain all of its positions (byte offsets in the
+    /// stream).
     pub(super) fn contains(&self, header: &BlockHeader) -> bool {
         self.newest.get(&header.slot).is_some_and(|stream| {
             stream.generation == header.generation
@@ -146,15 +147,16 @@ impl Streams {
         blocks.iter().map(lines).collect()
     }
 
-    /// Returns the positions that were read of a stream; empty unless it is the newest generation of its slot.
+    /// Returns the positions (byte offsets) of a stream that were read; empty unless the stream is the newest generation of its slot, the ring
+    /// area of one thread.
     fn read_positions(&self, (slot, generation): StreamKey) -> Positions {
         let newest = self.newest.get(&slot);
         let stream = newest.filter(|newest| newest.generation == generation);
         stream.map_or_else(Positions::default, |stream| stream.read.clone())
     }
 
-    /// Remembers a broken block (incomplete, or with a wrong checksum) whose positions no whole block contains. Returns false if the block was
-    /// already remembered.
+    /// Remembers the header of a broken block (incomplete, or with a wrong checksum) that no whole block has replaced so far. Returns false if it
+    /// was already remembered.
     pub(super) fn add_broken(&mut self, header: &BlockHeader) -> bool {
         let is_known =
             |broken: &BlockHeader| (broken.stream(), broken.from) == (header.stream(), header.from);
@@ -168,7 +170,8 @@ impl Streams {
         true
     }
 
-    /// Records that a loss record explains the range `lost` of positions in the stream of this slot and generation.
+    /// Records that a loss record explains why the range `lost` of a stream is missing. The stream is given by its slot (the ring area of one
+    /// thread) and the generation of that slot; the range consists of byte offsets in it.
     pub(super) fn explain(&mut self, slot: u32, generation: u32, lost: Range<u64>) {
         if lost.is_empty() {
             return;

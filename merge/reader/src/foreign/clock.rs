@@ -67,7 +67,7 @@ pub(super) struct ReferenceClock {
 }
 
 impl ReferenceClock {
-    /// Determines the reference clock from the fragments of a merge. It is that of the main process if there is one.
+    /// Determines the reference clock from the fragments of a merge. The main process's clock is preferred.
     pub(super) fn from_fragments(recordings: &[Recording]) -> ReferenceClock {
         let headers = || recordings.iter().filter_map(Recording::header);
         let main = headers().find(|header| header.main);
@@ -77,14 +77,14 @@ impl ReferenceClock {
             lacks_wall: !recordings.is_empty()
                 && recordings
                     .iter()
-                    .all(|recording| anchor(recording).is_none()),
+                    .all(|recording| first_anchor(recording).is_none()),
             start_ns: starts.min(),
         }
     }
 }
 
 /// Returns the first anchor (reading of the monotonic and the wall clock) of a recording; `None` if it has none.
-pub(super) fn anchor(recording: &Recording) -> Option<Anchor> {
+pub(super) fn first_anchor(recording: &Recording) -> Option<Anchor> {
     recording.fragments.first()?.begin
 }
 
@@ -109,8 +109,7 @@ fn start_ns(recording: &Recording) -> Option<i64> {
     start_ns
 }
 
-/// Creates the header that stands for the clock of a trace with this name. Nothing relates the trace to a host, so it is treated as a host of its
-/// own.
+/// Creates the header that stands for the clock of a trace with this name. The trace is treated as a host of its own.
 pub(super) fn own_clock(name: &str) -> FragmentHeader {
     FragmentHeader {
         version: VERSION,
@@ -121,7 +120,7 @@ pub(super) fn own_clock(name: &str) -> FragmentHeader {
     }
 }
 
-/// Returns a copy of a clock's header for a trace whose times are `offset_ns` less than the times of that clock.
+/// Returns a copy of the header that stands for a clock, changed for a trace whose times are `offset_ns` less than the times of that clock.
 pub(super) fn offset_clock(clock: &FragmentHeader, offset_ns: i64) -> FragmentHeader {
     FragmentHeader {
         monotonic_offset_ns: offset_ns.saturating_neg(),

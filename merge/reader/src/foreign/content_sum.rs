@@ -29,7 +29,7 @@ impl<'a> ContentSum<'a> {
         sum
     }
 
-    /// Returns the hash of a file's whole content, without a reader. It equals the hash from `finish` if the content has not changed.
+    /// Hashes a file's whole content at once. If the result differs from an earlier `finish`, another program has changed the content since.
     pub(super) fn hash_all(content: &Content) -> u64 {
         let mut sum = ContentSum::new(content);
         let places = (0..content.bytes().len()).step_by(AHEAD_BYTES / 2);
@@ -37,7 +37,7 @@ impl<'a> ContentSum<'a> {
         sum.finish()
     }
 
-    /// Hashes the bytes ahead of a reader that has advanced to offset `at`, and releases pages that it has passed.
+    /// Hashes the bytes ahead of a reader that has advanced to offset `at`, and releases the memory pages that it has passed.
     pub(super) fn advance(&mut self, at: usize) {
         if at.saturating_add(AHEAD_BYTES / 2) > self.hashed {
             self.hash_to(at.saturating_add(AHEAD_BYTES));
@@ -48,7 +48,7 @@ impl<'a> ContentSum<'a> {
         }
     }
 
-    /// Hashes the remaining bytes, releases all pages, and returns the hash of the whole content.
+    /// Hashes the remaining bytes, releases the memory pages of the file, and returns the hash of the whole content.
     pub(super) fn finish(mut self) -> u64 {
         let len = self.content.bytes().len();
         self.hash_to(len);

@@ -127,7 +127,7 @@ impl<'a> DocumentReader<'a, '_> {
         }
     }
 
-    /// Creates a JSON scanner at offset `at` of the document.
+    /// Creates a JSON scanner that starts at offset `at` of the document. It can look ahead, because it does not move the reader.
     fn scanner(&self, at: usize) -> Scanner<'a> {
         Scanner::lenient(self.bytes, at)
     }
@@ -202,7 +202,8 @@ impl<'a> DocumentReader<'a, '_> {
         scanner.pair(1).is_none() && is_at_end(self.bytes, scanner.at)
     }
 
-    /// Reads the events of a list, from the offset after its opening bracket. Returns `false` if the document ends before the list does.
+    /// Reads the elements of a list of events, from the offset after its opening bracket, and adds the events to the lines. Returns `false` if
+    /// the document ends before the list does.
     fn events(&mut self) -> io::Result<bool> {
         loop {
             self.skip(b" \t\r\n,");

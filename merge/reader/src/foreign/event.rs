@@ -118,7 +118,8 @@ fn text_id(id: i64, text: &[u8]) -> Option<(i64, String)> {
         .map(|name| (id, name))
 }
 
-/// Returns the changes to an event's text: an id with the document as its scope, and a name without invisible characters.
+/// Returns the changes that an event's JSON text needs: an id with the document as its scope, and a name without invisible characters. Usually
+/// there are none.
 fn edits(event: &Event<'_>) -> Edits {
     let mut edits = Edits::new();
     if event.phase.has_id() {
@@ -171,7 +172,7 @@ fn id_text(id: &Value) -> Option<String> {
     id.as_str().map(str::to_owned).or_else(number)
 }
 
-/// Returns the text with all edits applied.
+/// Returns a copy of an event's JSON text with the edits (ranges and their replacements) applied.
 fn edited(text: &[u8], edits: &Edits) -> Vec<u8> {
     let (mut out, mut at) = (Vec::with_capacity(text.len() + 64), 0);
     for (range, new) in edits {

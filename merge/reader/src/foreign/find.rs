@@ -115,7 +115,7 @@ pub(super) struct Unpacked {
     pub(super) failure: Option<(u64, String)>,
 }
 
-/// Returns true if the first bytes of a file are those of a gzip file.
+/// Returns true if `front`, the first bytes of a file, shows that the file is compressed with gzip.
 pub(super) fn is_gzip(front: &[u8]) -> bool {
     front.starts_with(b"\x1f\x8b\x08")
 }

@@ -122,7 +122,7 @@ fn places(all: &[TracePiece<'_>]) -> Vec<PiecePlace> {
 /// continue no other have no entry.
 fn candidates(all: &[TracePiece<'_>]) -> BTreeMap<usize, Vec<usize>> {
     let mut by_name: HashMap<PieceName, Vec<usize>> = HashMap::new();
-    let names: Vec<Vec<PieceName>> = all.iter().map(|piece| names(piece.path)).collect();
+    let names: Vec<Vec<PieceName>> = all.iter().map(|piece| piece_names(piece.path)).collect();
     for (number, names) in names.iter().enumerate() {
         for name in names {
             by_name.entry(name.clone()).or_default().push(number);
@@ -161,8 +161,8 @@ struct PieceName {
     nth: u64,
 }
 
-/// Returns the ways to read a file's name as that of a piece: one for each number after a word such as `slice`.
-fn names(path: &Path) -> Vec<PieceName> {
+/// Returns a piece name for each number in a file's name that may be its piece number, because it follows a word such as `slice`.
+fn piece_names(path: &Path) -> Vec<PieceName> {
     const LONG: usize = 8;
     let mut runs = runs(path);
     let is_number = |run: &str| run.starts_with(|letter: char| letter.is_ascii_digit());
@@ -211,7 +211,8 @@ impl TracePiece<'_> {
             && pids.any(|pid| before.pids.contains(pid))
     }
 
-    /// Checks that this trace can be the piece after `before` by its times. Returns the reason if they overlap or are too far apart.
+    /// Checks that this trace can be the piece after `before` by its times. Returns the reason as an error text if the times overlap or are too
+    /// far apart.
     fn gap(&self, before: &TracePiece<'_>) -> Result<(), String> {
         let (Some(one), Some(other)) = (before.time, self.time) else {
             return Err("one of them has no event with a time".to_owned());

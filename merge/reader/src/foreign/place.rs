@@ -76,8 +76,8 @@ fn is_offset_for(offset: &Offset, draft: &TraceDraft<'_>) -> bool {
     offset.path == draft.fragment.path || is_same_file()
 }
 
-/// Determines the clock of one trace and describes it in the trace's report. `offset_ns` comes from the user. `is_alone` is true if the trace is
-/// the only input, so that it needs no clock.
+/// Determines the clock of one trace and describes it in the trace's report. `offset_ns` is what the user wants to add to its times. `is_alone`
+/// is true if the trace is the only input, so that it needs no clock.
 fn place_one(
     draft: &mut TraceDraft<'_>,
     offset_ns: Option<i64>,
@@ -108,7 +108,7 @@ fn place_one(
             let words = "it is the only input, so its clock does not matter";
             (None, "none", words.to_owned())
         }
-        (Some(time), _, None) => return Err(refusal(draft, time.0, axis)),
+        (Some(time), _, None) => return Err(placement_error(draft, time.0, axis)),
     };
     draft.foreign.clock = clock;
     let report = &mut draft.report;
@@ -118,7 +118,7 @@ fn place_one(
 
 /// Creates the error for a trace that cannot be placed. It says what was expected and found, and which offset would let the trace begin together
 /// with the others. `first_ns` is the begin of the trace's first event.
-fn refusal(draft: &TraceDraft<'_>, first_ns: i64, axis: &ReferenceClock) -> Error {
+fn placement_error(draft: &TraceDraft<'_>, first_ns: i64, axis: &ReferenceClock) -> Error {
     let path = draft.fragment.path.display();
     let found = match &draft.origin {
         TimeOrigin::Unknown(found) => found.clone(),

@@ -52,7 +52,7 @@ impl Activity {
         self.last_ns = self.last_ns.max(ts_ns + dur_ns);
     }
 
-    /// Returns a copy with `shift_ns` added to its times, for example to convert recorded times to the axis of the trace.
+    /// Returns a copy of the activity with `shift_ns` added to its times, for example to convert recorded times to the axis of the trace.
     pub fn shifted(&self, shift_ns: i64) -> Activity {
         if self.first_ns == i64::MAX {
             return *self;
@@ -172,7 +172,7 @@ impl ChunkSummary {
         }
     }
 
-    /// Resets the activities and event counts. Keeps all else: names, tracks, losses, anchors and damage.
+    /// Removes the activities of threads and the event counts. Keeps all else: names, tracks, losses, anchors and damage.
     pub fn forget_events(&mut self) {
         self.threads.clear();
         self.phases.clear();

@@ -143,7 +143,7 @@ fn backwards(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(next).take(MOST_LINES)
 }
 
-/// Returns the event of a line if it has a time.
+/// Parses a line as an event. Returns `None` if it is not an event or has no time, like metadata.
 fn timed(line: &[u8]) -> Option<Event<'_>> {
     let event = parse(line).ok()?;
     (!event.is_metadata()).then_some(event)

@@ -79,7 +79,7 @@ impl Nesting {
         self.order != Order::Apart || !self.outermost.is_empty() || !self.unfinished.is_empty()
     }
 
-    /// Discards the spans and sets the order to [`Order::Unclear`], so that a later step examines the thread's spans in full.
+    /// Discards the spans of the thread and sets their order to [`Order::Unclear`]. A later step then examines all of them.
     pub fn mark_unclear(&mut self) {
         *self = Nesting {
             order: Order::Unclear,
@@ -107,8 +107,8 @@ impl Nesting {
         open.chain(last)
     }
 
-    /// Returns the begin, in ns, of the last outermost span, or of the last span of all if the spans are sorted by begin. Returns `i64::MIN` if
-    /// there is none.
+    /// Returns the begin, in ns, of the last outermost span, or of the very last span if the spans are sorted by begin. Without spans, returns
+    /// `i64::MIN`.
     pub fn last_start(&self) -> i64 {
         match self.order {
             Order::ByBegin => self.last_start.unwrap_or(i64::MIN),

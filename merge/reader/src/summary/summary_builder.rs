@@ -123,7 +123,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         Some(())
     }
 
-    /// Adds what the scanner found at offset `at`: an event or damage.
+    /// Adds to the summary what a scanner found at offset `at` of the file: an event or damage.
     #[inline]
     pub(crate) fn found(&mut self, at: usize, found: Found<'a>) {
         match found {
@@ -132,7 +132,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
-    /// Records damage of a kind at offset `at` of the file.
+    /// Adds a damaged place to the summary: its offset `at` in the file and the kind of damage.
     pub(crate) fn damage(&mut self, at: usize, kind: Kind) {
         self.summary.odd = true;
         self.summary.places.add(at as u64, kind);
