@@ -123,8 +123,8 @@ impl<'a> PlacedEvent<'a> {
         micros(value).map(Micros::ns).filter(|ns| *ns >= 0)
     }
 
-    /// Returns the id of a flow or async event; `None` for other phases. It is unique in the whole trace: events with equal ids and categories
-    /// belong to one flow or async span.
+    /// Returns the id of the flow or async span that this event is part of; `None` for other phases. Events with equal ids and categories belong
+    /// together, even if they are of different processes.
     pub fn id(&self) -> Option<u64> {
         let id = || Some(trace_id(self.event, self.ordinal)?.0);
         self.phase.has_id().then(id).flatten()
@@ -143,13 +143,13 @@ impl<'a> PlacedEvent<'a> {
         self.event.line
     }
 
-    /// Returns the JSON text of the event's name, category or args; empty if absent.
+    /// Returns the JSON text of the event's name, category or args, as chosen by `what`; empty if absent.
     fn member_value(&self, what: What) -> &'a [u8] {
         self.member_or(what, || self.event.members_in_order(what))
     }
 
-    /// Returns the JSON text of the name, category or args; empty if absent. It tries the cheapest source first: the scan of the line's front,
-    /// then `in_order` (all three values of a line in the recorder's order), then a search of the line.
+    /// Returns the JSON text of the event's name, category or args; empty if absent. It tries the cheapest source first: the members that the
+    /// parser located, then `in_order` (the three values, if the line has the recorder's order of members), then a search of the line.
     fn member_or(&self, what: What, in_order: impl FnOnce() -> [&'a [u8]; 3]) -> &'a [u8] {
         let fields = &self.event.fields;
         let (known, start) = match what {
@@ -225,7 +225,7 @@ fn top_level_value<'a>(line: &'a [u8], start: &Finder<'_>) -> Option<&'a [u8]> {
     line.get(from..scanner.at)
 }
 
-/// Decodes a JSON string. Returns any other JSON value as its text.
+/// Decodes a JSON string, the value of a member. Returns any other JSON value as it is written.
 fn text(value: &[u8]) -> Cow<'_, str> {
     let quoted = value
         .strip_prefix(b"\"")

@@ -146,7 +146,7 @@ impl TrackCategories {
         self.0 |= others.0;
     }
 
-    /// Returns true if any of the flags in `what` is set.
+    /// Returns true if any of the bits in `what` is set, such as [`TrackCategories::HOST`].
     fn has(self, what: u8) -> bool {
         self.0 & what != 0
     }

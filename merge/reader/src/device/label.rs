@@ -174,7 +174,7 @@ fn is_about_recording(part: &str) -> bool {
     part == RING || is_clock || part.strip_prefix(KILLED).is_some_and(is_killed)
 }
 
-/// Splits the comma-separated labels of a process into single labels.
+/// Splits the comma-separated labels of a process into single labels without spaces around them.
 fn parts(labels: &str) -> impl Iterator<Item = &str> {
     labels.split(',').map(str::trim)
 }

@@ -44,7 +44,7 @@ impl BrokenBlocks {
         self.remove(|broken| broken.slot == complete.slot && (broken.generation, broken.from) < end)
     }
 
-    /// Removes and returns all held blocks.
+    /// Removes and returns all broken blocks that are held.
     pub(super) fn remove_all(&mut self) -> Vec<BrokenBlock> {
         self.remove(|_| true)
     }

@@ -40,7 +40,7 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    /// Adds the counts of another fragment.
+    /// Adds the counts of data that could not be read in another fragment.
     pub(super) fn add(&mut self, other: Skipped) {
         self.blocks += other.blocks;
         self.lines += other.lines;
@@ -99,7 +99,7 @@ struct RemovedEvents {
 }
 
 impl FollowedFragment {
-    /// Creates the state of a fragment of which nothing was read yet. `process` is the index of its process in the run.
+    /// Creates the reading state of a new fragment. `process` is the index of its process in the run.
     pub(super) fn new(process: usize, header: FragmentHeader) -> FollowedFragment {
         FollowedFragment {
             process,
@@ -218,8 +218,7 @@ impl FollowedFragment {
         read.bytes
     }
 
-    /// Reads the lines of these broken blocks, except those that another block contains, and passes their events to `to`. Returns the total size
-    /// of the blocks in bytes.
+    /// Reads lines of broken blocks that no other block contains, and passes their events to `to`. Returns the total size of the blocks in bytes.
     fn broken_lines(&mut self, blocks: &[BrokenBlock], to: &mut Sink<'_>) -> u64 {
         let reading = self.reading;
         let lines = self.streams.lines_of_broken(blocks);
@@ -360,7 +359,8 @@ impl FollowedFragment {
         self.lines(&waiting, Part::whole(&waiting), to);
     }
 
-    /// Counts the lost events that a loss record reports, by cause. Returns true if the record is itself shown as an event.
+    /// Counts the lost events that a loss record reports, by their cause. Returns false if the record is not shown as an event, because it is
+    /// about removed segments.
     fn loss(&mut self, event: &Event<'_>, run: &mut FollowedRun) -> bool {
         let Some(loss) = LossRecord::parse(event.line) else {
             return true;

@@ -133,8 +133,8 @@ impl Streams {
         })
     }
 
-    /// Returns the byte ranges of the lines to read from each broken block: those that neither whole blocks nor the broken blocks before it
-    /// contain.
+    /// Returns the byte ranges of the lines to read from each broken block. Lines that whole blocks or earlier broken blocks contain are left
+    /// out.
     pub(super) fn lines_of_broken(&self, blocks: &[BrokenBlock]) -> Vec<Vec<Range<usize>>> {
         let mut streams: HashMap<StreamKey, Stream> = HashMap::new();
         let lines = |BrokenBlock { header, bytes, .. }: &BrokenBlock| {
@@ -196,7 +196,7 @@ impl Streams {
         }
     }
 
-    /// Returns the total number of bytes that are missing below the newest bytes of each stream and that no loss record explains.
+    /// Returns the total number of bytes in all streams that were not read although later ones were, and that no loss record explains.
     pub(super) fn missing(&self) -> u64 {
         let newest = self
             .newest

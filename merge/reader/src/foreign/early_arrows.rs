@@ -27,8 +27,8 @@ pub(super) struct ArrowEnd {
 }
 
 impl ArrowEnd {
-    /// Converts a flow event that is the start or end of a launch arrow; returns `None` for all other events. The offset of its line is not set
-    /// yet.
+    /// Creates the arrow end of a flow event that is the start or end of a launch arrow; returns `None` for all other events. The offset of the
+    /// event's line is set later.
     pub(super) fn from_event(event: &Event<'_>) -> Option<ArrowEnd> {
         let is_end = match event.phase {
             Phase::FlowStart => false,

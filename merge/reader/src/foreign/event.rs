@@ -91,19 +91,19 @@ fn categories(event: &Event<'_>) -> TrackCategories {
     }
 }
 
-/// Appends the line of an event, without the members that viewers reject. The result lists these repairs.
+/// Appends the line of an event to `out`, without the members that viewers reject. The result lists these repairs.
 fn write_mended(event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<WrittenEvent>, Kind> {
     let (text, repairs) = mended_event(event.line, event.phase).ok_or(Kind::BadEvent)?;
     let written = write_text(&text, out)?;
     Ok(written.map(|written| WrittenEvent { repairs, ..written }))
 }
 
-/// Appends the line of an event that has no pid. It gets pid 0, as viewers assume.
+/// Appends the line of an event that has no pid to `out`. The event gets pid 0, which viewers assume.
 fn write_with_pid(text: &[u8], out: &mut Vec<u8>) -> Result<Option<WrittenEvent>, Kind> {
     write_text(&[br#"{"pid":0,"#, &text[1..]].concat(), out)
 }
 
-/// Locates the members of an event whose text was changed, and appends its line.
+/// Locates the members of an event whose text was changed here, and appends the event's line to `out`.
 fn write_text(text: &[u8], out: &mut Vec<u8>) -> Result<Option<WrittenEvent>, Kind> {
     let (fields, _) = scan_object_at_front(text).map_err(|_| Kind::BadJson)?;
     write_line(text, fields, out)

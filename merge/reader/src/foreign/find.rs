@@ -74,7 +74,7 @@ fn is_foreign(input: &Input) -> bool {
     !front.is_empty() && read_header(&front).is_none()
 }
 
-/// Opens an input, and unpacks it if it is compressed. Returns `None` if it cannot be opened.
+/// Opens an input file that may be a trace, and unpacks it if it is compressed. Returns `None` if it cannot be opened.
 fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<TraceCandidate>, Error> {
     let Ok(mut fragment) = Fragment::open(input) else {
         return Ok(None);

@@ -156,8 +156,8 @@ impl<'f> Lines<'f> {
         self.out.write_all(b"\n")
     }
 
-    /// Returns true if an event's begin and end are more than 30 days from all other events, so that they must be wrong. Only the first reading
-    /// can find this out, so it is always false during that reading.
+    /// Returns true if the time of an event, its begin and end in ns, is more than 30 days from all other events and must be wrong. The first
+    /// reading finds the usual times, so the result is always false during it.
     pub(super) fn is_far(&self, time: Option<(i64, i64)>) -> bool {
         let is_far = |era: Era| time.is_some_and(|time| !era.holds(time));
         self.first.era.is_some_and(is_far)
@@ -173,7 +173,7 @@ impl<'f> Lines<'f> {
         }
     }
 
-    /// Extends the time range of the trace by the begin and end of an event. Does nothing for `None`, an event without a time.
+    /// Extends the time range of the trace by an event. `time` is its begin and end in ns, or `None` for metadata, which changes nothing.
     pub(super) fn add_time(&mut self, time: Option<(i64, i64)>) {
         let Some((start, end)) = time else { return };
         self.days.see(start);

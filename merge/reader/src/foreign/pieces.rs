@@ -46,8 +46,8 @@ pub(super) struct PiecePlace {
     pub(super) doubt: Option<String>,
 }
 
-/// Determines which traces continue others as pieces of one process's trace. Returns for each trace the number of its first piece, which is its
-/// own number if it continues no other.
+/// Determines which traces continue others, as pieces of one process's trace. Returns the number of the first piece for each trace. This is the
+/// trace's own number if it continues no other.
 pub(super) fn pieces(drafts: &[TraceDraft]) -> Vec<PiecePlace> {
     let piece = |draft| {
         let draft: &TraceDraft = draft;
@@ -66,7 +66,7 @@ pub(super) fn pieces(drafts: &[TraceDraft]) -> Vec<PiecePlace> {
     places(&drafts.iter().map(piece).collect::<Vec<_>>())
 }
 
-/// Returns the first piece of each trace, as [`pieces`] does.
+/// Returns the number of the first piece for each trace, and the reason if a trace that may be a piece stays separate.
 fn places(all: &[TracePiece<'_>]) -> Vec<PiecePlace> {
     let mut places: Vec<PiecePlace> = (0..all.len())
         .map(|first| PiecePlace { first, doubt: None })
@@ -196,7 +196,8 @@ fn piece_names(path: &Path) -> Vec<PieceName> {
 }
 
 impl TracePiece<'_> {
-    /// Returns true if this trace can be the piece after `before` by its rank, time origin and processes. The times are not checked.
+    /// Returns true if this trace can be the piece after the trace `before` according to ranks, time origins and processes. The times are not
+    /// checked.
     fn may_continue(&self, before: &TracePiece<'_>) -> bool {
         let has_hosts =
             [self, before].map(|piece| piece.pids.range(FIRST_HOST_PID..).next().is_some());
@@ -211,8 +212,8 @@ impl TracePiece<'_> {
             && pids.any(|pid| before.pids.contains(pid))
     }
 
-    /// Checks that this trace can be the piece after `before` by its times. Returns the reason as an error text if the times overlap or are too
-    /// far apart.
+    /// Checks that this trace can be the piece after the trace `before` according to their times. Returns the reason as an error text if the
+    /// times overlap or are too far apart.
     fn gap(&self, before: &TracePiece<'_>) -> Result<(), String> {
         let (Some(one), Some(other)) = (before.time, self.time) else {
             return Err("one of them has no event with a time".to_owned());

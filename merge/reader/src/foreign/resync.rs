@@ -131,7 +131,8 @@ struct OpenObject {
     levels: usize,
 }
 
-/// Returns the objects in the object at offset `at`, including itself, up to its end or to the first malformed byte.
+/// Finds the JSON objects nested in the object at offset `at`, up to its end or to the first malformed byte. The result includes that object
+/// itself.
 pub(super) fn objects(bytes: &[u8], at: usize) -> Objects {
     let mut walk = ObjectWalk {
         scanner: Scanner::lenient(bytes, at),

@@ -52,13 +52,13 @@ pub(super) fn is_log(bytes: &[u8]) -> bool {
     !is_document && (find(bytes, SPAN).is_some() || find(bytes, ANCHOR).is_some())
 }
 
-/// Returns the offset of the first record with this marker.
+/// Returns the offset of the first record in a log that begins with this marker; `None` if there is none.
 fn find(bytes: &[u8], marker: &[u8]) -> Option<usize> {
     memmem::find(bytes, &[marker, b" v="].concat())
 }
 
-/// Reads a whole log. Adds its spans to `lines` as events, and calls `passed` with the current offset after each record. Returns what else the
-/// log contains.
+/// Reads a whole log of the runtime `simpler`. Adds its spans to `lines` as events, and calls `passed` with the current offset after each record.
+/// Returns the clocks and processes of the log.
 pub(super) fn read(
     bytes: &[u8],
     lines: &mut Lines<'_>,
@@ -92,7 +92,8 @@ fn next_marker(bytes: &[u8], at: usize) -> Option<(usize, &'static [u8])> {
     })
 }
 
-/// Returns the offset at which a record ends whose text begins at `at`: the begin of the next line or of the next prefix.
+/// Returns the offset where a record of the log ends: the begin of the next line or of the next prefix `[mono_ns=`. `at` is the offset after the
+/// record's marker.
 fn record_end(bytes: &[u8], at: usize) -> usize {
     let line = next_line(bytes, at);
     memmem::find(&bytes[at..line], PREFIX).map_or(line, |hit| at + hit)

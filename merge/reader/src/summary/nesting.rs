@@ -56,7 +56,7 @@ pub struct Nesting {
 }
 
 impl Nesting {
-    /// Adds the next complete span of the thread, in the order of the lines.
+    /// Adds the next span of the thread that has an end. Spans come in the order of the lines.
     #[inline]
     pub fn add(&mut self, span: Span) {
         if Some(span.0) >= self.last_end && self.order != Order::ByBegin {
@@ -66,7 +66,7 @@ impl Nesting {
         self.add_overlapping(span);
     }
 
-    /// Adds a span that never ended, by its begin in ns.
+    /// Adds a span of the thread that never ended. `start` is its begin in ns.
     pub fn add_unfinished(&mut self, start: i64) {
         self.unfinished.push(start);
         if self.unfinished.len() > UNFINISHED {

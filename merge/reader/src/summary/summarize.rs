@@ -88,8 +88,8 @@ pub struct CachedLine<'a> {
 }
 
 impl<'a> CachedLine<'a> {
-    /// Builds the line's event without a full parse. Of its members, only the time and the id of a flow can be located in it. Returns `None` if
-    /// the line must be parsed completely.
+    /// Creates the event of this line without a full parse. The event's `fields` locate only the time and the id of a flow. Returns `None` if the
+    /// line must be parsed completely.
     #[inline(always)]
     pub fn event(&self) -> Option<Event<'a>> {
         let CachedLine { timed, text, .. } = *self;

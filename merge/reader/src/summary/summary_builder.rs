@@ -140,7 +140,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
 
     /// Counts the repairs that an event needs before viewers accept it.
     #[cold]
-    fn mended(&mut self, event: &Event<'_>) {
+    fn count_repairs(&mut self, event: &Event<'_>) {
         self.summary.odd = true;
         let repairs = mended_event(event.line, event.phase).map(|(_, repairs)| repairs);
         self.summary.repairs.add_all(repairs.unwrap_or_default());
@@ -154,7 +154,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
     pub fn event(&mut self, event: &Event<'a>) {
         self.summary.odd |= event.fields.repeated | event.fields.bind_id.is_some();
         if event.fields.is_mended() {
-            self.mended(event);
+            self.count_repairs(event);
         }
         if event.is_metadata() && !self.metadata(event) {
             return;
@@ -184,11 +184,11 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
-    /// Counts an event for its thread and extends the thread's time range and nesting by it.
+    /// Counts an event for its thread, extends the thread's time range, and adds a span to the thread's nesting.
     #[inline]
     fn count(&mut self, event: &Event<'_>) {
         let checks_nesting = self.checks_nesting;
-        let run = self.run((event.pid, event.tid));
+        let run = self.thread_run((event.pid, event.tid));
         run.activity.events += 1;
         if event.is_metadata() {
             return;
@@ -206,9 +206,9 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
-    /// Returns the entry in `runs` of a thread, by its pid and tid. Creates it for the thread's first event.
+    /// Returns the counts and nesting of a thread, by its pid and tid. Creates them for the first event of the thread.
     #[inline(always)]
-    fn run(&mut self, thread: (i64, i64)) -> &mut ThreadRun {
+    fn thread_run(&mut self, thread: (i64, i64)) -> &mut ThreadRun {
         let recent = &mut self.recent[thread_kind(thread)];
         let is_same = |run: &ThreadRun| run.thread == thread;
         if !self.runs.get(*recent).is_some_and(is_same) {

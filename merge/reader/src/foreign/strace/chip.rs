@@ -117,8 +117,8 @@ impl Chips {
 }
 
 impl Launch {
-    /// Removes the waiting spans of the chip and returns them with times on the host's clock. Returns none until the spans of host and chip
-    /// around the launch are known.
+    /// Removes the launch's waiting chip spans and returns them with times on the host's clock. The result is empty until the spans of host and
+    /// chip around the launch are known.
     fn placed(&mut self) -> Vec<PlacedSpan> {
         let (Some((host_ns, host_dur_ns)), Some((wall_ns, wall_dur_ns))) = (self.runner, self.wall)
         else {
