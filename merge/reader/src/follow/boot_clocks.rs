@@ -50,7 +50,8 @@ impl BootClocks {
         self.offsets.insert(boot, offset);
     }
 
-    /// Returns the offset of the boot in which the recording with this header was made; `None` before its first reading.
+    /// Returns the clock offset of the boot in which the recording with this header was made. Returns `None` before the boot's first reading of
+    /// both clocks.
     pub(super) fn offset(&self, header: &FragmentHeader) -> Option<&BootOffset> {
         self.offsets.get(&boot(header))
     }

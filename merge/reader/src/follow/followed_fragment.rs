@@ -241,8 +241,8 @@ impl FollowedFragment {
         });
     }
 
-    /// Passes an event, with its place in the trace, to the callback of `to`, and counts it. Keeps its line instead if its track is not described
-    /// yet.
+    /// Counts an event and passes it, with its place in the trace, to the callback of `to`. If no record has described the event's track yet,
+    /// only keeps its line for later.
     fn event(&mut self, event: &Event<'_>, to: &mut Sink<'_>) {
         let Sink { run, on_event } = to;
         let is_loss = event.phase == Phase::Instant && event.name() == LossRecord::NAME.as_bytes();
@@ -384,8 +384,8 @@ impl FollowedFragment {
         true
     }
 
-    /// Processes a segment's report that the recorder removed the segments before segment `first`, with `events` events in total (FORMAT.md
-    /// §2.5). Returns how many of these events were neither read nor counted as lost by an earlier report.
+    /// Processes a report that the recorder removed all segments before segment `first`, which contained `events` events (FORMAT.md §2.5).
+    /// Returns how many of these events were neither read nor counted as lost by an earlier report.
     fn removed(&mut self, first: u32, events: u64) -> u64 {
         let is_possible = (1..=self.reading).contains(&first);
         let agrees = |record: &RemovedStreams| (record.first, record.events) == (first, events);

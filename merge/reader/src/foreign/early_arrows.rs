@@ -59,7 +59,7 @@ pub(super) struct EarlyArrows<'f> {
 }
 
 impl<'f> EarlyArrows<'f> {
-    /// Creates an empty collection. Many arrows are sorted in temporary files in `folder`.
+    /// Creates an empty collection of launch arrows. If there are many, they are sorted in temporary files in `folder`.
     pub(super) fn new(folder: &'f Path) -> EarlyArrows<'f> {
         EarlyArrows {
             ends: Sorter::new(folder),

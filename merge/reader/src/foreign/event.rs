@@ -132,9 +132,9 @@ fn edits(event: &Event<'_>) -> Edits {
     edits
 }
 
-/// Returns the new id member of a flow or async event, which makes the id unique in the document, and the range of the event's text that it
-/// replaces. A process-local id gets the pid as a prefix, a global id becomes local to the document, and an id with a `scope` gets that as a
-/// prefix. Returns `None` if the id can stay.
+/// Returns a new id member for a flow or async event, and the range of the event's text that it replaces. The new id is unique in the document: a
+/// process-local id gets the pid as a prefix, and an id with a `scope` gets that as a prefix. A global id becomes local to the document. Returns
+/// `None` if the id can stay.
 fn scoped_id(event: &Event<'_>) -> Option<(Range<usize>, Vec<u8>)> {
     let fields = &event.fields;
     let object = |text: &[u8]| serde_json::from_slice::<Value>(text).ok();

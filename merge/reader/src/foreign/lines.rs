@@ -132,7 +132,7 @@ impl<'f> Lines<'f> {
         }
     }
 
-    /// Records damage of a kind at offset `at` of the input.
+    /// Adds damage to the statistics of the trace: its offset `at` in the input and its kind.
     pub(super) fn damage(&mut self, at: usize, kind: Kind) {
         self.places.add(at as u64, kind);
     }
@@ -182,8 +182,7 @@ impl<'f> Lines<'f> {
         self.time = Some((first.min(start), last.max(end)));
     }
 
-    /// Finishes the temporary file and reverses early launch arrows in it. Returns the file, and the number of arrow ends that came before their
-    /// start.
+    /// Finishes the temporary file and reverses launch arrows in it that end before they begin. Returns the file, and the number of such ends.
     pub(super) fn finish(self) -> io::Result<(File, u64)> {
         let file = self
             .out

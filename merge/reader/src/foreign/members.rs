@@ -24,7 +24,7 @@ pub(super) struct DocumentMembers {
 }
 
 impl DocumentMembers {
-    /// Creates the result for a trace in a format without members, which the profiler `tool` wrote.
+    /// Creates the information about a trace that is not a JSON document and has no members. `tool` is the profiler that wrote it.
     pub(super) fn new(tool: &'static str) -> DocumentMembers {
         DocumentMembers {
             tool: Some(tool),

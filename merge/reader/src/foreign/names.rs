@@ -48,7 +48,7 @@ pub(super) fn distinctions(traces: &[(&Path, Option<u64>)]) -> Vec<Option<Distin
         .collect()
 }
 
-/// Returns the part of each path that differs between the paths: without the names that all of them share at the front or the back, and without
+/// Returns the part of each path that differs between the paths. Folders that all of them share at the front or the back are left out, and so are
 /// usual file extensions.
 fn differing_parts(paths: &[&Path]) -> Vec<String> {
     let split = |path: &&Path| -> Vec<String> {

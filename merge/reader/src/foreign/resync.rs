@@ -178,7 +178,7 @@ impl ObjectWalk<'_> {
         }
     }
 
-    /// Enters the object or array that begins here.
+    /// Enters the object or array that begins at the scanner's offset, as the new innermost one.
     fn begin(&mut self, is_object: bool) {
         let start = self.scanner.at;
         if is_object {

@@ -128,8 +128,8 @@ impl ChunkSummary {
         self.phases.values().sum::<u64>() + self.objects
     }
 
-    /// Adds the summary of the lines that directly follow this summary's lines. If both have a value that can only exist once, the later one
-    /// wins.
+    /// Adds the summary of the next chunk of lines to this one. If both have a value that can only exist once, such as the name of a thread, the
+    /// later one wins.
     pub fn append(&mut self, later: ChunkSummary) {
         for (thread, activity) in &later.threads {
             self.threads.entry(*thread).or_default().add(activity);

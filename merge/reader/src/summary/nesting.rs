@@ -141,8 +141,9 @@ impl Nesting {
         }
     }
 
-    /// Adds a span to spans sorted by end. It replaces the outermost spans that it contains. Returns false if it does not nest: it must not
-    /// overlap the outermost span before them, even if both end together, because it could cut a span inside of that one.
+    /// Adds the next span of a thread whose spans are sorted by end. It replaces the outermost spans that it contains. Returns false if it does
+    /// not nest with the others. It must not overlap the outermost span before them, even if both end together, because it could cut a span
+    /// inside of that one.
     fn add_by_end(&mut self, span: Span) -> bool {
         if Some(span.1) < self.last_end {
             return false;
@@ -164,8 +165,8 @@ impl Nesting {
         true
     }
 
-    /// Adds a span to spans sorted by begin. Returns false if it begins before the previous one or overlaps an open span without nesting. Of
-    /// spans that begin together, the longest contains the others, whatever their order.
+    /// Adds the next span of a thread whose spans are sorted by begin. Returns false if it begins before the previous one or overlaps an open
+    /// span without nesting. Of spans that begin together, the longest contains the others, whatever their order.
     fn add_by_begin(&mut self, span: Span) -> bool {
         if Some(span.0) < self.last_start {
             return false;

@@ -277,7 +277,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
-    /// Adds the number, cause and positions of lost events from a loss record.
+    /// Adds to the summary what a loss record reports: the number, cause and positions of lost events.
     fn loss(&mut self, event: &Event<'_>) {
         let Some(record) = LossRecord::parse(event.line) else {
             return;

@@ -98,7 +98,7 @@ impl Chips {
         i64::from(TRACK_BASE)
     }
 
-    /// Returns the lines of the track records: one for each process with spans of a chip, which names the track that shows them.
+    /// Returns the lines of the records that name the tracks of chips: one for each process with spans of a chip.
     pub(super) fn track_records(&self) -> Vec<String> {
         let record = |pid: &i64| {
             let args = TrackRecord {
