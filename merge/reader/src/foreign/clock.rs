@@ -77,14 +77,14 @@ impl ReferenceClock {
             lacks_wall: !recordings.is_empty()
                 && recordings
                     .iter()
-                    .all(|recording| first_anchor(recording).is_none()),
+                    .all(|recording| recording_anchor(recording).is_none()),
             start_ns: starts.min(),
         }
     }
 }
 
 /// Returns the first anchor (reading of the monotonic and the wall clock) of a recording; `None` if it has none.
-pub(super) fn first_anchor(recording: &Recording) -> Option<Anchor> {
+pub(super) fn recording_anchor(recording: &Recording) -> Option<Anchor> {
     recording.fragments.first()?.begin
 }
 

@@ -7,7 +7,7 @@
 mod chip;
 mod record;
 
-use super::clock::{TimeOrigin, first_anchor};
+use super::clock::{TimeOrigin, recording_anchor};
 use super::lines::Lines;
 use super::resync::next_line;
 use crate::base::number::write_micros;
@@ -250,7 +250,7 @@ fn matching_header<'a>(
     wall_ns: i64,
 ) -> Option<&'a FragmentHeader> {
     let header = recording.header()?;
-    let anchor = first_anchor(recording)?;
+    let anchor = recording_anchor(recording)?;
     let [real_ns, monotonic_ns] =
         [anchor.realtime_ns, anchor.monotonic_ns].map(|ns| i64::try_from(ns).ok());
     let recording_wall_ns = real_ns?.checked_sub(monotonic_ns?)?;
