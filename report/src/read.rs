@@ -581,7 +581,7 @@ fn is_cut(events: &TraceEvents<'_>) -> bool {
     window.is_some_and(|window| window.to_ns.is_some())
 }
 
-/// Returns a number for the run of each process.
+/// Returns a number for each process of the trace that identifies its run: a hash of the run id, or 0 without an id.
 pub(crate) fn runs(events: &TraceEvents<'_>) -> Vec<u64> {
     let run = |process: &TraceProcess<'_>| process.run.map_or(0, |run| xxh3_64(run.as_bytes()));
     events.processes().iter().map(run).collect()

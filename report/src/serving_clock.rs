@@ -46,7 +46,8 @@ impl ServingClock {
         }
     }
 
-    /// Converts a time of the trace to serving time. A time outside becomes the nearest one inside.
+    /// Converts a time of the trace to serving time, the time with requests. Times before the first request or after the
+    /// last one are clamped to the ends of the serving time, and times in a pause to the start of the pause.
     pub(crate) fn serving_ns(&self, ns: i64) -> i64 {
         let ns = ns.clamp(self.from_ns, self.to_ns);
         ns - self.last_pause(ns).map_or(0, |(pause, before_ns)| {

@@ -334,7 +334,8 @@ impl Gaps<'_, '_> {
             .try_for_each(|two| self.push(two[1] - two[0]))
     }
 
-    /// Adds the outputs of all requests.
+    /// Adds the gaps between successive outputs of each request to the inter-token latencies (ITL), and passes the number
+    /// of tokens of each output to the sink.
     fn outputs(&mut self, outputs: &Sorted<RequestOutput>) -> io::Result<()> {
         for list in outputs.chunk_by(|one, next| one.key == next.key) {
             list.iter()

@@ -77,7 +77,7 @@ pub(crate) struct ChunkRecords {
 }
 
 impl ChunkRecords {
-    /// Adds an event.
+    /// Extracts the records that the report needs from one event of this chunk, such as slices, steps and outputs.
     pub(crate) fn add_event(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>) {
         let process = context.threads[event.thread].process;
         self.add_times(context, event, process);
@@ -226,7 +226,7 @@ impl ChunkRecords {
         }
     }
 
-    /// Adds a span in which a process may launch work.
+    /// Adds the record of a host span during which its process may have launched work on a device.
     fn add_launch(
         &mut self,
         devices: &Devices,

@@ -299,7 +299,7 @@ impl Record for NamePiece {
 }
 
 impl NamePiece {
-    /// Splits an id into pieces.
+    /// Splits the id of request number `request` into records of fixed size, so that the sorter can store it.
     pub(crate) fn split(request: u64, id: &str) -> impl Iterator<Item = NamePiece> {
         let pieces = id.as_bytes().chunks(PIECE);
         pieces.zip(0..).map(move |(piece, nth)| {

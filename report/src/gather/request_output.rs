@@ -41,7 +41,7 @@ impl Pauses {
         self.0.append(&mut other.0);
     }
 
-    /// Removes all but the last step of each process.
+    /// Keeps only the latest of the recorded steps of each process.
     pub(crate) fn keep_last(&mut self) {
         let last: BTreeMap<u32, i64> = self.0.iter().copied().collect();
         self.0 = last.into_iter().collect();

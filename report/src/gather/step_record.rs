@@ -70,7 +70,7 @@ impl StepRecord {
         }
     }
 
-    /// Returns the step with another start and end.
+    /// Returns a copy of the step record with this start and end, in ns.
     pub(crate) fn with_times(self, (start_ns, end_ns): (i64, i64)) -> StepRecord {
         StepRecord {
             start_ns,
@@ -84,7 +84,8 @@ impl StepRecord {
         (!self.is_engine).then_some(self.key)
     }
 
-    /// Returns the step with the run's key number in place of the chunk's.
+    /// Returns a copy of the step record in which the key number of its chunk is replaced by that of the run. `numbers`
+    /// maps the chunk's key numbers to the run's.
     pub(crate) fn renumbered(self, numbers: &[u32]) -> StepRecord {
         let key = self.key().map_or(NO_KEY, |key| numbers[key as usize]);
         StepRecord { key, ..self }

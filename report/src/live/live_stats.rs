@@ -361,7 +361,7 @@ pub(super) fn live_request(request: &Request, now_ns: i64) -> LiveRequest {
     }
 }
 
-/// Returns the figures of an engine, from the steps that it counted.
+/// Creates the live figures of one engine process, named by its label, from the batch sizes of its recorded steps.
 pub(super) fn live_engine((name, pid, host): ProcessLabel, batching: &Batching) -> LiveEngine {
     LiveEngine {
         name,

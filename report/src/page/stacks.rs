@@ -19,7 +19,8 @@ pub(super) struct PageStack<'a> {
     subtree_ns: i64,
 }
 
-/// Returns the stacks that are wide enough to see, each after the stack around it.
+/// Returns the stacks for the page's flame graph, parents before their children. Stacks that would be too narrow to see
+/// are left out.
 pub(super) fn page_stacks(stacks: &[StackTime]) -> Vec<PageStack<'_>> {
     let subtree_ns = subtrees_ns(stacks);
     let mut process_ns: BTreeMap<usize, i64> = BTreeMap::new();

@@ -253,19 +253,19 @@ impl TableRow for StepRow {
 /// Receiver of table rows that are too many for memory, while a run is folded. The rows of a table are ordered by
 /// process and start time. If a process is both worker and engine, its worker steps come first.
 pub trait RowSink {
-    /// Receives what was recorded, before any row.
+    /// Is called once before the first row, with a summary of the recording: its processes, losses and times.
     ///
     /// # Errors
     /// Returns an error if rows cannot be stored.
     fn begin(&mut self, recorded: &Recorded) -> io::Result<()>;
 
-    /// Receives a step.
+    /// Stores the row of one engine or worker step. The report calls this for each step.
     ///
     /// # Errors
     /// Returns an error if the step cannot be stored.
     fn step(&mut self, step: &StepRow) -> io::Result<()>;
 
-    /// Receives an idle interval.
+    /// Stores the row of one interval in which a device was idle. The report calls this for each interval.
     ///
     /// # Errors
     /// Returns an error if the interval cannot be stored.

@@ -2,9 +2,8 @@
 
 use std::f64::consts::TAU;
 
-/// Returns the interval of means for which `n` events are not too unlikely:
-/// [Garwood's](https://doi.org/10.1093/biomet/28.3-4.437) exact interval. Half of the probability `outside` is on each
-/// side.
+/// Returns the exact ([Garwood](https://doi.org/10.1093/biomet/28.3-4.437)) confidence interval of a Poisson mean after
+/// `n` observed events. `outside` is the error probability, such as 0.05, half of it on each side.
 pub(crate) fn interval(n: u64, outside: f64) -> [f64; 2] {
     let half = outside / 2.0;
     let count = n as f64;

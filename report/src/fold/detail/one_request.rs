@@ -84,7 +84,8 @@ fn unknown(all: &BTreeSet<&str>, text: &str) -> String {
     }
 }
 
-/// Returns the details of the request with this index in the report. The trace ends at `end_ns`.
+/// Returns the data for the screen of one request: its parts, steps and neighbours. `nth` is its index among the
+/// report's requests. `end_ns`, the end of the trace, counts as the end of a request that has not finished.
 pub(crate) fn one_request(
     report: &RunReport,
     nth: usize,

@@ -182,7 +182,7 @@ impl Life {
         &mut processes[number].1
     }
 
-    /// Records that the request runs, which ends a preemption.
+    /// Records that the engine runs the request from `ts_ns` on. If the request was preempted, the preemption ends.
     fn runs(&mut self, ts_ns: i64) {
         self.changes.add(ts_ns, PhaseChange::Runs);
         if let Some(since_ns) = self.preempted_since_ns.take() {
@@ -271,7 +271,7 @@ impl Life {
         prompts.map(move |(prompt, process)| (*prompt as usize, is_scheduled(*process)))
     }
 
-    /// Returns the number of prompt tokens that were in the prefix cache.
+    /// Returns the number of the request's prompt tokens that were in the prefix cache, or `None` if it was not recorded.
     pub(super) fn cached_tokens(&self) -> Option<u64> {
         self.args.cached_tokens
     }
