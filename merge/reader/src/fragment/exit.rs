@@ -175,14 +175,14 @@ impl Deaths {
         (!group.is_empty()).then_some((group, names))
     }
 
-    /// Returns all lines, one for each kind of end.
+    /// Returns the report lines about processes that did not close their recordings, one for each kind of end.
     pub fn lines(&self) -> Vec<String> {
         let first = self.killed_text().into_iter().chain(self.exited_text());
         first.chain(self.other_lines()).collect()
     }
 }
 
-/// Lists processes. At most `most` of them are named.
+/// Describes up to `most` processes in one line and counts the others.
 fn list_names(processes: &[&DeadProcess], most: usize) -> String {
     let named = processes.iter().take(most);
     let mut words: Vec<String> = named.map(|process| process.description()).collect();

@@ -223,7 +223,7 @@ impl Opened {
     }
 }
 
-/// Returns the number of the newest segment among the files.
+/// Returns the highest segment number in the names of these fragment files, or `None` if no name contains one.
 fn newest_segment(files: &[Input]) -> Option<u32> {
     let numbers = files.iter().filter_map(|file| stem_and_number(&file.place));
     numbers.map(|(_, number)| number).max()

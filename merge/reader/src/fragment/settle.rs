@@ -91,7 +91,8 @@ pub fn blocks(
     Some(blocks)
 }
 
-/// Returns the last record of a fragment: the state of its process when a reader settled or copied it.
+/// Formats the last record of a fragment, which says how its process ended or that it was running. `open` is the number of spans that were open, if
+/// known.
 pub(crate) fn end_line(pid: u32, known: ProcessEnd<'_>, open: Option<usize>) -> Vec<u8> {
     let end = End {
         monotonic_ns: u64::try_from(known.last_ns).unwrap_or(0),

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 pub(super) struct EndedSpans(HashSet<(i64, i64)>);
 
 impl EndedSpans {
-    /// Adds the spans in lines that were written after the ring was copied. They are not open any more.
+    /// Adds the spans whose lines are in `lines`, which were flushed after the ring was copied. The copy may still list these spans as open.
     pub(super) fn add_lines(&mut self, lines: &[u8]) {
         let spans = lines
             .split(|byte| *byte == b'\n')

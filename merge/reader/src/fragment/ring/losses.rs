@@ -42,7 +42,8 @@ impl LossTables {
         (slot < self.slots).then(|| stable_entry(source, self.losses, slot))?
     }
 
-    /// Returns the losses that have a count but no positions. `read_at` becomes the position of slot 0 at that moment.
+    /// Returns the losses that the ring only counts by cause, without positions, and that no record reports yet. Sets `read_at` to the position of
+    /// slot 0 at that moment.
     pub(super) fn counts(&mut self, source: &dyn RingBytes, head: &RingHead) -> Vec<CountedLoss> {
         let mut counts = Vec::new();
         for _ in 0..TRIES {
@@ -81,8 +82,9 @@ impl LossTables {
     }
 }
 
-/// Returns the losses of a slot, by its table entry, when slot 0 was at `first_head`. If the slot is not in the file, it is unknown how far it was
-/// flushed. Then everything that its thread was about to drop is lost.
+/// Returns the events that a slot (the ring area of one thread) has lost and no loss record reports yet, or `None` if there are none or the numbers
+/// are implausible. `entry` is the slot's loss table entry, `number` the slot number, and `copy` the slot as read from the ring. `first_head` is the
+/// position up to which slot 0 contained records. If `copy` is `None`, all events that the entry counts are taken as lost.
 pub(super) fn slot_loss(
     entry: &Entry,
     number: u32,
@@ -127,7 +129,7 @@ fn is_reported(entry: &Entry, first_head: u64) -> bool {
     reported_at != 0 && reported_at <= first_head
 }
 
-/// Returns true if the numbers are plausible.
+/// Returns true if a loss's times, count and error number are in a plausible range.
 fn is_possible(loss: &CountedLoss) -> bool {
     loss.first_ns <= loss.last_ns
         && loss.last_ns >> 60 == 0
@@ -160,7 +162,7 @@ pub(crate) struct ReportedLosses {
 }
 
 impl ReportedLosses {
-    /// Adds the loss records among lines of slot 0.
+    /// Parses the loss records among lines of slot 0 and adds the losses that they report.
     pub(crate) fn add_records(&mut self, lines: &[u8]) {
         let lines = lines.split(|byte| *byte == b'\n');
         let name = LossRecord::NAME.as_bytes();
@@ -176,7 +178,7 @@ impl ReportedLosses {
         }
     }
 
-    /// Returns true if these records report the loss.
+    /// Returns true if one of the added records reports this loss.
     pub(crate) fn contains(&self, loss: &CountedLoss) -> bool {
         match loss.place {
             Some((slot, generation, _, to)) => {
