@@ -50,6 +50,7 @@ pub fn export_nat(options: &Options, progress: &Progress) -> Result<Vec<ExportFi
     ])
 }
 
+/// Creates the export file `name` with `value` as indented JSON.
 fn json_file(name: &'static str, value: &Value) -> Result<ExportFile, Error> {
     let text = pretty_json(value)?;
     Ok(ExportFile { name, text })
@@ -75,6 +76,7 @@ impl Step<'_> {
         format!("{}_{end}", self.call.kind.name().to_uppercase())
     }
 
+    /// Returns true for the start of a model call.
     fn is_llm_start(&self) -> bool {
         self.call.kind == CallKind::Llm && !self.is_end
     }
@@ -90,7 +92,7 @@ impl Step<'_> {
     }
 }
 
-/// Returns the steps of a request in time order. Steps at the same time are ordered so that calls nest: ends before
+/// Returns the starts and ends of a request's calls in time order. Steps at the same time are ordered so that calls nest: ends before
 /// starts, inner ends before outer ends, and outer starts before inner starts.
 fn steps(calls: &[Call]) -> Vec<Step<'_>> {
     let (mut depths, mut functions) = (Vec::<i64>::new(), Vec::<Option<usize>>::new());
@@ -262,12 +264,13 @@ fn optimization(requests: &[Vec<Call>]) -> Value {
     })
 }
 
+/// Returns the distribution of the durations of time ranges, each given by its start and end in ns.
 fn durations(times: impl Iterator<Item = (i64, i64)>) -> Quantiles {
     let durations = times.map(|(from_ns, to_ns)| to_ns.saturating_sub(from_ns));
     Quantiles::from_values(durations.collect())
 }
 
-/// Returns the figures of these times in seconds, or `None` if there are no times.
+/// Returns the number, mean, confidence intervals and percentiles of durations as JSON, in seconds, or `None` if there are no times.
 fn time_figures(times: &Quantiles) -> Option<Value> {
     let seconds = |within: [f64; 2]| within.map(|ns| ns / 1e9);
     let intervals = nat_mean_intervals(times).map(|all| all.map(seconds));
@@ -275,7 +278,8 @@ fn time_figures(times: &Quantiles) -> Option<Value> {
     (times.n > 0).then_some(figures)
 }
 
-/// Returns the number of ended requests per second between the first start and the last end.
+/// Returns the rate of ended requests per second as JSON, with confidence intervals. `whole` contains the start and end
+/// of each request in ns. Returns `None` if they cover no time.
 fn throughput(whole: &[(i64, i64)]) -> Option<Value> {
     let from_ns = whole.iter().map(|(from_ns, _)| *from_ns).min()?;
     let to_ns = whole.iter().map(|(_, to_ns)| *to_ns).max()?;
@@ -286,6 +290,7 @@ fn throughput(whole: &[(i64, i64)]) -> Option<Value> {
     (to_ns > from_ns).then_some(figures)
 }
 
+/// Adds a number of values, their mean and its 90, 95 and 99 % confidence intervals to a JSON object.
 fn with_intervals(n: u64, mean: f64, within: Option<[[f64; 2]; 3]>, mut figures: Value) -> Value {
     figures["n"] = json!(n);
     figures["mean"] = json!(mean);
@@ -295,6 +300,7 @@ fn with_intervals(n: u64, mean: f64, within: Option<[[f64; 2]; 3]>, mut figures:
     figures
 }
 
+/// Returns the 90th, 95th and 99th percentiles as JSON, in seconds.
 fn percentiles(times: &Quantiles) -> Value {
     json!({"p90": times.p90_ns / 1e9, "p95": times.p95_ns / 1e9, "p99": times.p99_ns / 1e9})
 }

@@ -77,7 +77,7 @@ pub(crate) struct ChunkRecords {
 }
 
 impl ChunkRecords {
-    /// Extracts the records that the report needs from one event of this chunk, such as slices, steps and outputs.
+    /// Adds what one event of the chunk contributes to these records, such as a slice, a flow end or counter values.
     pub(crate) fn add_event(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>) {
         let process = context.threads[event.thread].process;
         self.add_times(context, event, process);
@@ -117,6 +117,7 @@ impl ChunkRecords {
         }
     }
 
+    /// Adds what an event says about requests: their moments and tokens, or the hashed blocks of a prompt.
     fn add_moments(
         &mut self,
         context: &ChunkContext<'_>,
@@ -177,6 +178,8 @@ impl ChunkRecords {
         }
     }
 
+    /// Adds the slice of a span and what follows from it, such as device work or an activity. A span without an end is
+    /// recorded as unfinished instead.
     fn add_slice(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>, process: usize) {
         let (name, category) = (event.name(), event.category());
         self.add_moments(context, event, &name, process);
@@ -226,7 +229,7 @@ impl ChunkRecords {
         }
     }
 
-    /// Adds the record of a host span during which its process may have launched work on a device.
+    /// Records the launches of device work that a host span with this process number, end and key number contains.
     fn add_launch(
         &mut self,
         devices: &Devices,
@@ -275,6 +278,7 @@ impl ChunkRecords {
         keys.number(place, row_kind, name, || group.or_else(thread_name))
     }
 
+    /// Adds a slice of work that ran on a device. `key` is the number of its name key.
     fn add_work(
         &mut self,
         event: &PlacedEvent<'_>,

@@ -215,6 +215,7 @@ pub(crate) fn ids(event: &PlacedEvent<'_>) -> Vec<String> {
     written.into_iter().filter_map(id).collect()
 }
 
+/// Converts a request id from JSON, where it is a string or a number. Returns `None` for other values.
 fn id(written: &[u8]) -> Option<String> {
     let number = || serde_json::from_slice::<u64>(written).ok();
     let text = serde_json::from_slice(written).ok();
@@ -237,6 +238,8 @@ pub(crate) struct RequestArgs {
 }
 
 impl RequestArgs {
+    /// Reads the args of a request's event. `waited_ns` is 0 unless `is_http` is true. The finish reason gets a number in
+    /// `reasons`.
     pub(crate) fn from_event(
         event: &PlacedEvent<'_>,
         is_http: bool,
@@ -253,7 +256,8 @@ impl RequestArgs {
         }
     }
 
-    /// Adds the args of another event. The larger number is kept, and the last reason.
+    /// Adds the args of another event of the same request. Of two token counts, the larger is kept. A reason of the other
+    /// event replaces the present one.
     pub(crate) fn add(&mut self, other: &RequestArgs) {
         self.prompt_tokens = self.prompt_tokens.max(other.prompt_tokens);
         self.cached_tokens = self.cached_tokens.max(other.cached_tokens);
@@ -299,7 +303,8 @@ impl Record for NamePiece {
 }
 
 impl NamePiece {
-    /// Splits the id of request number `request` into records of fixed size, so that the sorter can store it.
+    /// Splits the request id `id` into pieces of at most 43 bytes. Each gets its position and `request`, the hash that
+    /// identifies the request.
     pub(crate) fn split(request: u64, id: &str) -> impl Iterator<Item = NamePiece> {
         let pieces = id.as_bytes().chunks(PIECE);
         pieces.zip(0..).map(move |(piece, nth)| {

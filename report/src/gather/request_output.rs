@@ -36,18 +36,18 @@ impl Pauses {
         self.0.insert((process, ts_ns));
     }
 
-    /// Adds the pauses of another chunk.
+    /// Adds the first steps after pauses that another chunk recorded.
     pub(crate) fn merge(&mut self, mut other: Pauses) {
         self.0.append(&mut other.0);
     }
 
-    /// Keeps only the latest of the recorded steps of each process.
+    /// Keeps only the latest step after a pause for each process.
     pub(crate) fn keep_last(&mut self) {
         let last: BTreeMap<u32, i64> = self.0.iter().copied().collect();
         self.0 = last.into_iter().collect();
     }
 
-    /// Returns true if `process` resumed recording after a pause after `start_ns` and by `end_ns`.
+    /// Returns true if recording of `process` resumed, after a pause, later than `start_ns` and no later than `end_ns`.
     pub(crate) fn interrupt(&self, process: u32, start_ns: i64, end_ns: i64) -> bool {
         let first_after = self.0.range((process, start_ns.saturating_add(1))..).next();
         first_after.is_some_and(|(other, ts_ns)| *other == process && *ts_ns <= end_ns)
@@ -62,8 +62,8 @@ pub(crate) fn output_key(process: u32, number: u64) -> u64 {
     xxh3_64_with_seed(&number.to_le_bytes(), process.into())
 }
 
-/// Returns the outputs that a span with this name lists. If steps before it were not recorded, the step is added to
-/// `pauses`.
+/// Returns one output for each request that a frontend's `process_outputs` span lists. Returns no outputs for spans with
+/// another name. If the span says that recording was paused before it, its start is added to `pauses`.
 pub(crate) fn outputs(
     event: &PlacedEvent<'_>,
     name: &str,

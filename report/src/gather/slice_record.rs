@@ -27,7 +27,8 @@ const BITS: u32 = 16;
 /// Bit that is set only for tracks of async spans.
 const ASYNC: u64 = 1 << 63;
 
-/// Returns the track of a slice: one of its thread's tracks, or for an async span the track of its category and id.
+/// Returns the id of the track that a span is on. An async span is on the track of its process, category and id, any
+/// other span on a track of its thread.
 pub(crate) fn track_id(event: &PlacedEvent<'_>, process: usize) -> u64 {
     match event.phase {
         Phase::AsyncBegin => {
@@ -38,7 +39,7 @@ pub(crate) fn track_id(event: &PlacedEvent<'_>, process: usize) -> u64 {
     }
 }
 
-/// Returns the thread of a track, or `None` for async spans.
+/// Returns the index of the thread that a track id belongs to, or `None` for a track of async spans.
 pub(crate) fn thread_of(track: u64) -> Option<usize> {
     match track & ASYNC {
         0 => usize::try_from(track >> BITS).ok(),

@@ -45,7 +45,8 @@ pub(crate) struct StepRecord {
 }
 
 impl StepRecord {
-    /// Creates a worker's step from its span.
+    /// Creates the record of a worker's step from its span: the process number, the track, the start and end in ns, and
+    /// the number of the span's name key.
     pub(crate) fn from_span(process: u32, track: u64, times: (i64, i64), key: u32) -> StepRecord {
         StepRecord {
             process,
@@ -60,7 +61,8 @@ impl StepRecord {
         }
     }
 
-    /// Creates an engine's step from its counter. It ends at the time of the counter, and starts at its previous value.
+    /// Creates the record of an engine's step from its token counter. The step ends at the time of the counter. It starts
+    /// at `since_ns`, the time of the previous value; without one, its duration is 0.
     pub(crate) fn from_tokens(since_ns: Option<i64>, tokens: &StepTokens) -> StepRecord {
         let times = (since_ns.unwrap_or(tokens.ts_ns), tokens.ts_ns);
         StepRecord {
@@ -70,7 +72,7 @@ impl StepRecord {
         }
     }
 
-    /// Returns a copy of the step record with this start and end, in ns.
+    /// Returns a copy of the step with this start and end, in ns.
     pub(crate) fn with_times(self, (start_ns, end_ns): (i64, i64)) -> StepRecord {
         StepRecord {
             start_ns,
@@ -79,18 +81,19 @@ impl StepRecord {
         }
     }
 
-    /// Returns the key number of a worker's span, or `None` for an engine's step.
+    /// Returns the number of the name key of a worker's span, or `None` for an engine's step.
     pub(crate) fn key(&self) -> Option<u32> {
         (!self.is_engine).then_some(self.key)
     }
 
-    /// Returns a copy of the step record in which the key number of its chunk is replaced by that of the run. `numbers`
-    /// maps the chunk's key numbers to the run's.
+    /// Returns a copy of the step whose key number is valid in the whole run. `numbers` contains the run's number for each
+    /// key number of the chunk.
     pub(crate) fn renumbered(self, numbers: &[u32]) -> StepRecord {
         let key = self.key().map_or(NO_KEY, |key| numbers[key as usize]);
         StepRecord { key, ..self }
     }
 
+    /// Returns the duration of the step, in ns.
     pub(crate) fn dur_ns(&self) -> i64 {
         self.end_ns.0.saturating_sub(self.start_ns)
     }

@@ -310,7 +310,7 @@ pub struct FindingNear {
 }
 
 impl BatchOfStep {
-    /// Adds the counts of another span. If both have a count, the greater one is kept.
+    /// Adds the counts that another span of the step records. If both have a count, the greater one is kept.
     pub(crate) fn add(&mut self, other: &BatchOfStep) {
         self.requests = self.requests.max(other.requests);
         self.prefill_requests = self.prefill_requests.max(other.prefill_requests);

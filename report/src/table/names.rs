@@ -67,7 +67,7 @@ pub struct StackTime {
     pub tsub_ns: i64,
 }
 
-/// Returns the time of each stack, including all stacks inside it. Each stack must come after its parent.
+/// Returns the time of each stack in ns, including the stacks inside it, in the order of `stacks`. Each stack must come after its parent.
 pub(crate) fn subtrees_ns(stacks: &[StackTime]) -> Vec<i64> {
     let mut subtrees_ns: Vec<i64> = stacks.iter().map(|stack| stack.tsub_ns).collect();
     for (number, stack) in stacks.iter().enumerate().rev() {
@@ -78,7 +78,7 @@ pub(crate) fn subtrees_ns(stacks: &[StackTime]) -> Vec<i64> {
     subtrees_ns
 }
 
-/// Returns the nodes of a stack, outermost first.
+/// Returns the nodes from the outermost name down to `stack` itself.
 pub(crate) fn path<'a>(stacks: &'a [StackTime], stack: &'a StackTime) -> Vec<&'a StackTime> {
     let around = |node: &&StackTime| node.parent.map(|parent| &stacks[parent]);
     let mut path: Vec<&StackTime> = std::iter::successors(Some(stack), around).collect();

@@ -100,7 +100,7 @@ impl Request {
             && within(slo.e2e_ns, self.e2e_ns())
     }
 
-    /// Returns the time from the arrival to the end.
+    /// Returns the time from the request's arrival to its end, in ns.
     pub fn e2e_ns(&self) -> Option<i64> {
         between(self.arrival_ns, self.finished_ns)
     }
@@ -111,7 +111,7 @@ impl Request {
         self.e2e_ns().filter(|_| self.is_ok())
     }
 
-    /// Returns the time from the receipt by the application to the end.
+    /// Returns the time from the receipt by the application to the request's end, in ns.
     pub fn application_e2e_ns(&self) -> Option<i64> {
         between(self.received_ns, self.finished_ns)
     }
@@ -122,7 +122,7 @@ impl Request {
         between(self.arrival_ns, self.ttft_end_ns())
     }
 
-    /// Returns the same time, counted from the receipt by the application.
+    /// Returns the time to first token in ns, counted from the time at which the application received the request.
     pub fn application_ttft_ns(&self) -> Option<i64> {
         between(self.received_ns, self.ttft_end_ns())
     }
@@ -140,22 +140,22 @@ impl Request {
         self.first_chunk_ns.filter(is_streamed).or(token_ns)
     }
 
-    /// Returns the time from the queue to the first token in the engine. It depends on the engine alone.
+    /// Returns the time from the entry into the engine's queue to the engine's first token, in ns. It depends on the engine alone.
     pub fn engine_ttft_ns(&self) -> Option<i64> {
         between(self.queued_ns, self.engine_first_token_ns)
     }
 
-    /// Returns the time from the queue to the first schedule.
+    /// Returns the time that the request waited in the engine's queue until it was first scheduled, in ns.
     pub fn queue_ns(&self) -> Option<i64> {
         between(self.queued_ns, self.scheduled_ns)
     }
 
-    /// Returns the time from the first schedule to the first token.
+    /// Returns the time from the first schedule to the first token, in ns.
     pub fn prefill_ns(&self) -> Option<i64> {
         between(self.scheduled_ns, self.any_first_token_ns())
     }
 
-    /// Returns the time from the first token to the last one.
+    /// Returns the time from the first token to the last one, in ns.
     pub fn decode_ns(&self) -> Option<i64> {
         between(self.any_first_token_ns(), self.last_token_ns)
     }
@@ -214,7 +214,7 @@ impl Request {
         Some(parts)
     }
 
-    /// Returns the duration of a part. It includes the parts before it whose ends are not in the trace.
+    /// Returns the duration of one named part of the request's time in ns, such as `queue`. It includes the parts before it whose ends are not in the trace.
     pub fn part_ns(&self, name: &str) -> Option<i64> {
         let mut parts = self.part_times()?;
         parts.find(|(part, _)| *part == name)?.1
@@ -252,7 +252,7 @@ impl Request {
     }
 }
 
-/// Returns the time between two moments, or `None` if one is unknown or they are out of order.
+/// Returns the time between two moments in ns, or `None` if one is unknown or they are out of order.
 fn between(from: Option<i64>, to: Option<i64>) -> Option<i64> {
     let ns = to?.saturating_sub(from?);
     (ns >= 0).then_some(ns)

@@ -122,7 +122,7 @@ pub struct PartDiff {
 }
 
 impl PartDiff {
-    /// Returns the additional time in the second run, or `None` if a run does not have the part.
+    /// Returns the additional time of this part in the second run, in ns, or `None` if a run does not have the part.
     pub fn more_ns(&self) -> Option<f64> {
         Some(self.other_ns? - self.one_ns?)
     }
@@ -147,23 +147,25 @@ pub struct MetricDiff {
 }
 
 impl MetricDiff {
-    /// Returns true if the runs differ by both tests.
+    /// Returns true if the figure differs between the runs by both the confidence interval of the ratio and the p-value
+    /// (under 5 %).
     pub fn is_clear(&self) -> bool {
         self.is_apart(0.05)
     }
 
-    /// Returns true if the runs differ more than chance explains, although several figures are tested.
+    /// Returns true if the figure differs between the runs more than chance explains, although several figures are tested.
     pub fn is_certain(&self) -> bool {
         self.is_apart(CERTAIN)
     }
 
+    /// Returns true if the ratio's confidence interval excludes 1 and the p-value is below `most_probable`.
     fn is_apart(&self, most_probable: f64) -> bool {
         let is_apart = |(low, high): (f64, f64)| low > 1.0 || high < 1.0;
         let is_improbable = |p: f64| p < most_probable;
         self.ratio_interval.is_some_and(is_apart) && self.p_value.is_some_and(is_improbable)
     }
 
-    /// Returns the increase of the mean in the second run, or `None` if a run does not have the figure.
+    /// Returns the increase of the mean from the first to the second run in ns, or `None` if a run does not have the figure.
     pub fn more_ns(&self) -> Option<f64> {
         (self.one.n > 0 && self.other.n > 0).then_some(self.other.mean_ns - self.one.mean_ns)
     }
@@ -241,7 +243,7 @@ named_enum! {
 }
 
 impl Metric {
-    /// Returns the figure of one request. ITL has no value per request, only one for all requests.
+    /// Returns this figure of one request in ns, or `None` if the trace lacks it. ITL has no value per request, only one for all requests.
     pub(crate) fn value(self, request: &Request) -> Option<i64> {
         match self {
             Metric::Queue => request.queue_ns(),

@@ -87,7 +87,7 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    /// Returns the share of all devices' time that is due to an idle cause.
+    /// Returns the share of the time of all devices, from 0 to 1, in which they were idle for this cause.
     pub fn idle_share(&self, cause: IdleCause) -> f64 {
         let wall_ns: f64 = self.timed().map(|time| time.wall_ns as f64).sum();
         let ns: f64 = self
@@ -108,14 +108,15 @@ impl RunReport {
         self.device.iter().chain(&self.worker)
     }
 
-    /// Returns the longest time that a device waited for another worker.
+    /// Returns the longest wait of a device for another worker, with the device that waited.
     pub(crate) fn longest_wait(&self) -> Option<(&DeviceIdle, &RankWait)> {
         let idle = self.idle.iter();
         let waits = idle.filter_map(|device| Some((device, device.waited_for.first()?)));
         waits.max_by_key(|(_, wait)| wait.ns)
     }
 
-    /// Returns the device with the most idle time of a cause, if it is clearly more than the mean.
+    /// Returns the device that was idle longest for this cause, or `None` unless that is over 1.2 times the mean of all
+    /// devices.
     pub(crate) fn most_idle(&self, cause: IdleCause) -> Option<&DeviceIdle> {
         let most = self
             .idle
@@ -163,7 +164,7 @@ pub struct Unrecognized {
 }
 
 impl Unrecognized {
-    /// Returns the sentence for the page. The screen breaks it after the colon.
+    /// Returns a sentence for the HTML page about the missing kind of event. The screen breaks it after the colon.
     pub(crate) fn sentence(&self) -> String {
         let Unrecognized {
             what,

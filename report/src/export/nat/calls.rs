@@ -65,6 +65,7 @@ struct Found {
 }
 
 impl CallTokens {
+    /// Reads the token counts from the args of a model call's event.
     fn from_args(event: &PlacedEvent<'_>) -> CallTokens {
         let count = |name| arg(event, name);
         CallTokens {
@@ -76,13 +77,14 @@ impl CallTokens {
 }
 
 impl Call {
-    /// Returns the start and the end of the call, or `None` if it has not ended.
+    /// Returns the start and the end of the call in ns, or `None` if it has not ended.
     pub(super) fn time(&self) -> Option<(i64, i64)> {
         Some((self.start_ns, self.end_ns?.max(self.start_ns)))
     }
 }
 
 impl Found {
+    /// Adds an event if it begins an agent's span, or if it ends a span and has token counts.
     fn add(&mut self, event: &PlacedEvent<'_>) {
         let key = |start_ns, end_ns| {
             let is_async = matches!(event.phase, Phase::AsyncBegin | Phase::AsyncEnd);
@@ -108,6 +110,8 @@ impl Found {
 }
 
 impl AgentSpan {
+    /// Reads an agent's span from its event. Returns `None` if the category is not that of a call, or if the span does
+    /// not name exactly one request.
     fn from_event(event: &PlacedEvent<'_>) -> Option<AgentSpan> {
         let category = event.category();
         let mut kinds = CallKind::ALL.into_iter();
@@ -184,6 +188,7 @@ pub(super) fn calls_of_requests(requests: &[Request], spans: Vec<AgentSpan>) -> 
     all
 }
 
+/// Returns the sort key of a request's calls: start and id of the first one.
 fn order(calls: &[Call]) -> Option<(i64, &str)> {
     let first = calls.first()?;
     Some((first.start_ns, &first.uuid))
