@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use trace_merge::Error;
 
-/// Returns one line per stack with self time, as flamegraph.pl reads them: the process, then the names, then the time.
+/// Returns the text of a file for flamegraph.pl. It has a line for each stack with self time: the process, then the
+/// names, then the self time in ns.
 pub(super) fn collapsed(report: &RunReport) -> String {
     // `;` separates names, so a name must not contain one. Names contain no line breaks, because the merge escapes
     // them.
@@ -30,7 +31,7 @@ struct Profile {
     weights: Vec<i64>,
 }
 
-/// Returns one profile per process in the [schema of speedscope](https://www.speedscope.app/file-format-schema.json).
+/// Returns a JSON file with one profile per process in the [schema of speedscope](https://www.speedscope.app/file-format-schema.json).
 /// The width of a stack is its self time. The stacks are not in time order, so use speedscope's "left heavy" view.
 pub(super) fn speedscope(report: &RunReport) -> Result<String, Error> {
     let (mut frames, mut numbers) = (Vec::new(), HashMap::new());
@@ -81,7 +82,7 @@ struct Function<'a> {
     called: BTreeMap<&'a str, Called>,
 }
 
-/// Returns calls in the [format of callgrind](https://valgrind.org/docs/manual/cl-format.html). Each process is a file,
+/// Returns the text of a file with the calls between names in the [format of callgrind](https://valgrind.org/docs/manual/cl-format.html). Each process is a file,
 /// and each name in it is a function. There are no line numbers.
 pub(super) fn callgrind(report: &RunReport) -> String {
     let mut functions: BTreeMap<(usize, &str), Function<'_>> = BTreeMap::new();

@@ -357,16 +357,18 @@ impl ChunkRecords {
         }
     }
 
+    /// Records a change of a process at a time in ns, such as the start of an activity.
     fn edge(&mut self, ns: i64, kind: EdgeKind, process: usize) {
         self.edges.push(Edge::new(ns, kind, number(process)));
     }
 }
 
-/// Returns the value of a counter's series.
+/// Returns the value of one series of a counter event, rounded to a whole number.
 fn count(event: &PlacedEvent<'_>, series: &str) -> Option<u64> {
     arg(event, series).and_then(rounded).map(u64::from)
 }
 
+/// Reads the token counts of a step from an engine's `tokens` counter. Returns `None` if one of them is missing.
 fn step_tokens(event: &PlacedEvent<'_>, process: usize) -> Option<StepTokens> {
     Some(StepTokens {
         process,
@@ -376,6 +378,8 @@ fn step_tokens(event: &PlacedEvent<'_>, process: usize) -> Option<StepTokens> {
     })
 }
 
+/// Reads the counts of speculated tokens in a step from an engine's `speculation` counter. Returns `None` if one of them
+/// is missing.
 fn speculation(event: &PlacedEvent<'_>, process: usize) -> Option<StepSpeculation> {
     Some(StepSpeculation {
         process,

@@ -25,6 +25,7 @@ pub(crate) struct TimeRange {
 }
 
 impl TimeRange {
+    /// Returns true if a time in ns is in this range, including both of its ends.
     fn contains(&self, ns: i64) -> bool {
         (self.from_ns..=self.to_ns).contains(&ns)
     }
@@ -37,11 +38,12 @@ impl TimeRange {
     }
 }
 
-/// Returns the end of a span, or `None` if it has none.
+/// Returns the end of an event's span in ns, or `None` for a span without an end.
 fn span_end(event: &PlacedEvent<'_>) -> Option<i64> {
     event.end_ns().filter(|_| !event.is_unfinished())
 }
 
+/// Returns true if an event begins a span or contains a whole one.
 fn is_span(event: &PlacedEvent<'_>) -> bool {
     matches!(
         event.phase,
@@ -59,6 +61,7 @@ fn step_number(event: &PlacedEvent<'_>) -> Option<u64> {
 pub(crate) struct Levels(pub(crate) BTreeMap<(SeriesKind, usize), Edge>);
 
 impl Levels {
+    /// Stores the latest value of each engine counter that occurs in `edges`. Other changes are ignored.
     fn update(&mut self, edges: Vec<Edge>) {
         for edge in edges {
             if let Some(kind) = edge.kind.level() {
@@ -105,6 +108,7 @@ pub(crate) struct RequestEvents {
 }
 
 impl RequestEvents {
+    /// Adds an event if it is relevant to the request of the pass, such as a token, a step or an earlier counter value.
     pub(crate) fn add(&mut self, pass: &RequestPass<'_>, event: &PlacedEvent<'_>) {
         if event.phase == Phase::Counter {
             if event.ts_ns <= pass.time.from_ns {
@@ -137,7 +141,7 @@ impl RequestEvents {
         }
     }
 
-    /// Adds the events of the next chunk.
+    /// Adds what the next chunk contains about the request.
     pub(crate) fn merge(&mut self, next: RequestEvents) {
         self.levels.update(next.counters.edges);
         self.steps.extend(next.steps);
@@ -154,7 +158,8 @@ pub(crate) struct OutputsOfRequest {
 }
 
 impl OutputsOfRequest {
-    /// Adds an event. `key` is the frontend's key of the request.
+    /// Adds the outputs of one request that a frontend's span lists. `key` is the request's [output
+    /// key](super::request_output::output_key).
     pub(crate) fn add(&mut self, context: &ChunkContext<'_>, key: u64, event: &PlacedEvent<'_>) {
         if is_span(event) {
             let process = number(context.threads[event.thread].process);
@@ -245,6 +250,7 @@ pub(crate) struct StepEvents {
 }
 
 impl StepEvents {
+    /// Adds an event if it is in the time of the pass's step: a span, a counter value or a flow between processes.
     pub(crate) fn add(&mut self, pass: &StepPass<'_>, event: &PlacedEvent<'_>) {
         let process = pass.context.threads[event.thread].process;
         if is_span(event) && pass.time.overlaps(event) {
@@ -267,7 +273,7 @@ impl StepEvents {
         }
     }
 
-    /// Adds the contents of the batch from a span's args.
+    /// Adds the numbers of requests and tokens in the step's batch, as far as the args of a span contain them.
     fn add_batch(&mut self, event: &PlacedEvent<'_>) {
         let ids = ids(event).len() as u64;
         let count = |name: &str| arg::<u64>(event, name);
@@ -280,7 +286,7 @@ impl StepEvents {
         });
     }
 
-    /// Adds the events of the next chunk.
+    /// Adds what the next chunk contains about the step.
     pub(crate) fn merge(&mut self, next: StepEvents) {
         let numbers = self.keys.merge(next.records.keys);
         let slices = next.records.slices.into_iter();
@@ -324,6 +330,7 @@ pub(crate) struct MomentEvents {
 }
 
 impl MomentEvents {
+    /// Adds an event if it is a counter value before `at_ns` or a span that was open at that time.
     pub(crate) fn add(&mut self, context: &ChunkContext<'_>, at_ns: i64, event: &PlacedEvent<'_>) {
         if event.ts_ns > at_ns {
             return;
@@ -353,6 +360,7 @@ impl MomentEvents {
         }
     }
 
+    /// Adds a span that was open at the moment. Only the innermost span of each track is kept.
     fn add_open(&mut self, track: u64, open: OpenAt) {
         let innermost = self.open.entry(track).or_insert_with(|| open.clone());
         if innermost.depth() <= open.depth() {
@@ -360,7 +368,7 @@ impl MomentEvents {
         }
     }
 
-    /// Adds the events of the next chunk.
+    /// Adds the counter values and open spans of the next chunk.
     pub(crate) fn merge(&mut self, next: MomentEvents) {
         self.levels.update(next.counters.edges);
         for (track, open) in next.open {

@@ -34,7 +34,7 @@ pub(crate) struct DeviceSlice {
 }
 
 impl DeviceSlice {
-    /// Returns a computation slice without a known launch.
+    /// Creates the record of a slice of computation on a device, with its start and end in ns. Its launch is unknown.
     pub(crate) fn new(device: u32, (start_ns, end_ns): (i64, i64), stream: u32) -> DeviceSlice {
         DeviceSlice {
             device,
@@ -49,22 +49,23 @@ impl DeviceSlice {
         }
     }
 
-    /// Sets the launch time.
+    /// Sets the time at which the host launched the slice, in ns.
     pub(crate) fn set_launch(&mut self, launch_ns: i64) {
         self.launched_ns = self.start_ns.saturating_sub(launch_ns);
     }
 
-    /// Returns the time from the launch to the start. It is 0 if the slice starts before its launch.
+    /// Returns the time from the launch of the slice to its start in ns, or `None` if the launch is unknown. It is 0 if the slice starts before its launch.
     pub(crate) fn queue_ns(&self) -> Option<i64> {
         (self.launched_ns != UNKNOWN).then(|| self.launched_ns.max(0))
     }
 
-    /// Returns by how much the slice starts before its launch, because of clock errors. It is 0 for most slices.
+    /// Returns the time in ns by which the slice seems to start before its launch, because of clock errors. It is 0 for most slices.
     pub(crate) fn early_ns(&self) -> i64 {
         self.queue_ns().map_or(0, |_| (-self.launched_ns).max(0))
     }
 
-    /// Returns the launch time, or the start of the slice if that is earlier.
+    /// Returns the launch time in ns, or the start of the slice if that is earlier. Returns `None` if the launch is
+    /// unknown.
     pub(crate) fn launch_ns(&self) -> Option<i64> {
         let queue_ns = self.queue_ns()?;
         Some(self.start_ns.saturating_sub(queue_ns))
@@ -96,7 +97,8 @@ pub(crate) struct LaunchEnd {
 }
 
 impl LaunchEnd {
-    /// Returns the side of a launch that a flow event represents, if its trace has a device.
+    /// Returns the end of a launch, on the host or on the device, that a flow event represents. Returns `None` if its
+    /// trace has no device.
     pub(crate) fn from_flow(
         devices: &Devices,
         event: &PlacedEvent<'_>,
@@ -125,7 +127,7 @@ impl LaunchEnd {
         })
     }
 
-    /// Returns the sides of launches that the args of a span name. `dur_ns` is the duration of a call, or `None` for
+    /// Returns the ends of launches, on the host or on a device, that a span names by launch numbers in its args. `dur_ns` is the duration of a call, or `None` for
     /// work.
     pub(crate) fn from_args(
         devices: &Devices,
@@ -164,6 +166,7 @@ pub(crate) struct CollectiveRecord {
 }
 
 impl CollectiveRecord {
+    /// Creates the record of a device's part in the collective with this key. `slice` is the work on the device.
     pub(crate) fn new(key: CollectiveKey, slice: &DeviceSlice) -> CollectiveRecord {
         CollectiveRecord {
             key,

@@ -46,7 +46,8 @@ pub(crate) struct Edge {
 }
 
 impl EdgeKind {
-    /// Returns the kind of level that this edge sets on an engine, if any.
+    /// Returns the load quantity of an engine that such a change sets, for example the running requests, or `None` for
+    /// other changes.
     pub(crate) fn level(self) -> Option<SeriesKind> {
         match self {
             EdgeKind::Running => Some(SeriesKind::Running),
@@ -58,7 +59,7 @@ impl EdgeKind {
 }
 
 impl Edge {
-    /// Returns a change without a count.
+    /// Creates a change of a process at `ns` whose value is 0.
     pub(crate) fn new(ns: i64, kind: EdgeKind, process: u32) -> Edge {
         Edge {
             ns,
@@ -71,7 +72,7 @@ impl Edge {
 
 impl Record for Edge {}
 
-/// Converts the number of a process to the type that records use.
+/// Converts an index, such as the number of a process, to the `u32` that records use.
 pub(crate) fn number(process: usize) -> u32 {
     u32::try_from(process).unwrap_or(u32::MAX)
 }

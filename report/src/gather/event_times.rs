@@ -13,6 +13,7 @@ pub(crate) struct RunParts {
 }
 
 impl RunParts {
+    /// Divides the time of a run, from its start to its end in ns, into equal parts.
     pub(crate) fn new(from_ns: i64, to_ns: i64) -> RunParts {
         let wall_ns = to_ns.saturating_sub(from_ns);
         let part_ns = (wall_ns / PARTS).max(1);
@@ -46,7 +47,7 @@ pub(crate) struct Silence {
 }
 
 impl EventTimes {
-    /// Adds an event.
+    /// Records that a process had an event at `ns`.
     pub(crate) fn add(&mut self, parts: RunParts, process: u32, ns: i64) {
         let part = ns.saturating_sub(parts.from_ns) / parts.part_ns;
         match &mut self.current {
@@ -68,19 +69,20 @@ impl EventTimes {
         }
     }
 
+    /// Records the first and the last event of a process in one part of the run, which `key` identifies.
     fn extend(&mut self, key: (u32, i64), (first_ns, last_ns): (i64, i64)) {
         let times = self.ends.entry(key).or_insert((first_ns, last_ns));
         *times = (times.0.min(first_ns), times.1.max(last_ns));
     }
 
-    /// Adds the events of a chunk.
+    /// Adds the event times of another chunk.
     pub(crate) fn merge(&mut self, other: EventTimes) {
         let ends = |ends: Ends| ((ends.process, ends.part), (ends.first_ns, ends.last_ns));
         let others = other.ends.into_iter().chain(other.current.map(ends));
         others.for_each(|(key, times)| self.extend(key, times));
     }
 
-    /// Returns the silences of at least this length, ordered by process and time.
+    /// Returns the times of at least `least_ns` in which a process recorded no event, ordered by process and time.
     pub(crate) fn silences(self, least_ns: i64) -> Vec<Silence> {
         let mut ends: Vec<((u32, i64), (i64, i64))> = self.ends.into_iter().collect();
         ends.sort_unstable();

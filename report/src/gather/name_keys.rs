@@ -22,6 +22,7 @@ pub(crate) struct NamePlace {
 }
 
 impl NamePlace {
+    /// Returns a hash of the process and the group, as a seed for the hash of a key.
     fn hash(self) -> u64 {
         let part = |number: Option<u64>| number.map_or(0, |number| number.wrapping_add(1));
         let process = part(self.process.map(|process| process as u64));
@@ -60,7 +61,8 @@ pub(crate) struct NameKeys {
 }
 
 impl NameKeys {
-    /// Returns the number of a key, which is added if it is new.
+    /// Returns the number of the key with this place, kind of track, category and name. A new key is added, and `group`
+    /// returns the name of its thread or request.
     pub(crate) fn number(
         &mut self,
         mut place: NamePlace,
@@ -91,7 +93,7 @@ impl NameKeys {
         })
     }
 
-    /// Adds the keys of a chunk. Returns the new number of each.
+    /// Adds the keys of a chunk. Returns the number that each of them has in this list, in the chunk's order.
     pub(crate) fn merge(&mut self, others: NameKeys) -> Vec<u32> {
         let keys = others.keys.into_iter();
         keys.map(|key| {
@@ -106,10 +108,12 @@ impl NameKeys {
         &self.keys[key as usize]
     }
 
+    /// Returns the number of keys.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }
 
+    /// Returns the keys in the order of their numbers.
     pub(crate) fn into_keys(self) -> Vec<NameKey> {
         self.keys
     }

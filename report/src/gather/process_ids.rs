@@ -13,6 +13,7 @@ pub(crate) struct ProcessIds {
 }
 
 impl ProcessIds {
+    /// Records that a process handled the request with this id hash. Only the smallest hashes of each process are kept.
     pub(crate) fn add(&mut self, process: usize, id: u64) {
         let ids = self.ids.entry(process).or_default();
         if ids.insert(id) && ids.len() > KEPT {
@@ -20,6 +21,7 @@ impl ProcessIds {
         }
     }
 
+    /// Adds the id hashes of another chunk.
     pub(crate) fn merge(&mut self, others: ProcessIds) {
         for (process, ids) in others.ids {
             ids.into_iter().for_each(|id| self.add(process, id));
@@ -32,7 +34,7 @@ impl ProcessIds {
         has_some(one) && has_some(other) && self.shared(one, other) == 0
     }
 
-    /// Returns the number of kept ids that two processes share.
+    /// Returns the number of kept request ids that two processes have in common.
     pub(crate) fn shared(&self, one: usize, other: usize) -> usize {
         let ids_of = |process| self.ids.get(&process);
         ids_of(one)

@@ -31,17 +31,18 @@ pub(crate) struct Prompt {
 }
 
 impl Prompt {
-    /// Returns the number of tokens in the full blocks after the hashed ones.
+    /// Returns the number of prompt tokens in full blocks without a recorded hash, which come after the hashed blocks.
     pub(crate) fn tokens_without_hash(&self) -> u64 {
         (self.blocks - self.hashed) * self.block_tokens
     }
 
-    /// Returns the number of all other tokens. Only they count for prefixes.
+    /// Returns the number of prompt tokens without those in full blocks that lack a hash. Only these tokens count for
+    /// prefixes.
     pub(crate) fn counted_tokens(&self) -> u64 {
         self.tokens - self.tokens_without_hash()
     }
 
-    /// Returns the number of tokens in this many blocks.
+    /// Returns the number of tokens in `blocks` full blocks of the prompt.
     pub(crate) fn tokens_in(&self, blocks: u64) -> u64 {
         blocks * self.block_tokens
     }
@@ -60,7 +61,7 @@ pub(crate) struct PromptBlock {
 
 impl Record for PromptBlock {}
 
-/// Returns the prompt of an event with this name, and the hashes of its blocks. Returns `None` if an arg is missing, if
+/// Returns the prompt that an event with block hashes describes, and the hashes of its blocks. Returns `None` if an arg is missing, if
 /// the blocks have more tokens than the prompt, or if there are more hashes than blocks.
 pub(crate) fn prompt(
     event: &PlacedEvent<'_>,
@@ -88,7 +89,7 @@ pub(crate) fn prompt(
     (prompt.hashed > 0 && fits()?).then_some((prompt, hashes))
 }
 
-/// Parses the hashes of a text, up to the first invalid one.
+/// Parses the block hashes in a text of fixed-width hexadecimal numbers, up to the first invalid one.
 fn hashes(text: &str) -> Vec<u64> {
     let hash = |digits: &[u8; DIGITS]| {
         let digits = std::str::from_utf8(digits).ok()?;

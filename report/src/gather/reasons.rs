@@ -14,7 +14,7 @@ pub(crate) struct Reasons {
 }
 
 impl Reasons {
-    /// Returns the number of a reason.
+    /// Returns the number of a finish reason. A new reason is added, or counted as `other` if there are too many.
     pub(crate) fn number(&mut self, reason: String) -> u32 {
         if let Some(number) = self.numbers.get(&reason) {
             return *number;
@@ -30,14 +30,14 @@ impl Reasons {
         })
     }
 
-    /// Adds the reasons of a chunk. Returns the new number of each of its numbers.
+    /// Adds the finish reasons of a chunk. Returns the numbers that they have here, indexed by the chunk's numbers.
     pub(crate) fn merge(&mut self, chunk: Reasons) -> Vec<u32> {
         let texts = chunk.texts.iter();
         let numbers = texts.map(|text| self.number(text.to_string()));
         std::iter::once(0).chain(numbers).collect()
     }
 
-    /// Returns the text of a reason.
+    /// Returns the text of the finish reason with this number, or `None` for 0, which means no reason.
     pub(crate) fn text(&self, number: u32) -> Option<Arc<str>> {
         let place = usize::try_from(number).ok()?.checked_sub(1)?;
         self.texts.get(place).cloned()

@@ -91,19 +91,20 @@ impl MomentKind {
         })
     }
 
-    /// Returns true if a request may start with such a moment.
+    /// Returns true if the first moment of a request may be of this kind.
     pub(crate) fn is_begin(self) -> bool {
         self <= MomentKind::Prompt
     }
 }
 
 impl RequestMoment {
-    /// Returns the end of a span, or `None` if it has none.
+    /// Returns the end of the moment's span in ns, or `None` if it is not a span or has no end.
     pub(crate) fn end_ns(&self) -> Option<i64> {
         Some(self.end_ns.0).filter(|end_ns| *end_ns != i64::MAX)
     }
 
-    /// Returns the moment at which an engine recorded the hashes of a prompt.
+    /// Creates the moment at which an engine recorded the block hashes of a request's prompt. `request` is the hash of the
+    /// request, `prompt` the number of the prompt.
     pub(crate) fn from_prompt(
         request: u64,
         process: u32,
@@ -199,7 +200,7 @@ pub(crate) fn request_key(id: &str, run: u64) -> u64 {
     xxh3_64_with_seed(id.as_bytes(), run)
 }
 
-/// Returns an arg of an event if it has this type.
+/// Returns the arg `name` of an event, parsed from JSON, or `None` if it is missing or of another type.
 pub(crate) fn arg<'e, T: Deserialize<'e>>(event: &'e PlacedEvent<'_>, name: &str) -> Option<T> {
     serde_json::from_slice(event.arg(name)?).ok()
 }
