@@ -21,7 +21,8 @@ pub enum StackFormat {
     Callgrind,
 }
 
-/// Returns the text of a file with all stacks of names in `report` and their self times, in the given format. Async spans are not part of any stack.
+/// Returns the text of a file with all stacks of names in `report` and their self times, in the given format. Async
+/// spans are not part of any stack.
 ///
 /// # Errors
 /// Returns the serializer's error. None is expected, because the text is written to memory.

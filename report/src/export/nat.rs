@@ -92,8 +92,8 @@ impl Step<'_> {
     }
 }
 
-/// Returns the starts and ends of a request's calls in time order. Steps at the same time are ordered so that calls nest: ends before
-/// starts, inner ends before outer ends, and outer starts before inner starts.
+/// Returns the starts and ends of a request's calls in time order. Steps at the same time are ordered so that calls
+/// nest: ends before starts, inner ends before outer ends, and outer starts before inner starts.
 fn steps(calls: &[Call]) -> Vec<Step<'_>> {
     let (mut depths, mut functions) = (Vec::<i64>::new(), Vec::<Option<usize>>::new());
     let name = |at: Option<usize>| at.map_or(ROOT, |at| (&calls[at].name, &calls[at].uuid));
@@ -270,7 +270,8 @@ fn durations(times: impl Iterator<Item = (i64, i64)>) -> Quantiles {
     Quantiles::from_values(durations.collect())
 }
 
-/// Returns the number, mean, confidence intervals and percentiles of durations as JSON, in seconds, or `None` if there are no times.
+/// Returns the number, mean, confidence intervals and percentiles of durations as JSON, in seconds, or `None` if there
+/// are no times.
 fn time_figures(times: &Quantiles) -> Option<Value> {
     let seconds = |within: [f64; 2]| within.map(|ns| ns / 1e9);
     let intervals = nat_mean_intervals(times).map(|all| all.map(seconds));

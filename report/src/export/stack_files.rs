@@ -31,8 +31,9 @@ struct Profile {
     weights: Vec<i64>,
 }
 
-/// Returns a JSON file with one profile per process in the [schema of speedscope](https://www.speedscope.app/file-format-schema.json).
-/// The width of a stack is its self time. The stacks are not in time order, so use speedscope's "left heavy" view.
+/// Returns a JSON file with one profile per process in the [schema of
+/// speedscope](https://www.speedscope.app/file-format-schema.json). The width of a stack is its self time. The stacks
+/// are not in time order, so use speedscope's "left heavy" view.
 pub(super) fn speedscope(report: &RunReport) -> Result<String, Error> {
     let (mut frames, mut numbers) = (Vec::new(), HashMap::new());
     let mut profiles: BTreeMap<usize, Profile> = BTreeMap::new();
@@ -82,8 +83,9 @@ struct Function<'a> {
     called: BTreeMap<&'a str, Called>,
 }
 
-/// Returns the text of a file with the calls between names in the [format of callgrind](https://valgrind.org/docs/manual/cl-format.html). Each process is a file,
-/// and each name in it is a function. There are no line numbers.
+/// Returns the text of a file with the calls between names in the [format of
+/// callgrind](https://valgrind.org/docs/manual/cl-format.html). Each process is a file, and each name in it is a
+/// function. There are no line numbers.
 pub(super) fn callgrind(report: &RunReport) -> String {
     let mut functions: BTreeMap<(usize, &str), Function<'_>> = BTreeMap::new();
     let inclusive_ns = subtrees_ns(&report.stacks);

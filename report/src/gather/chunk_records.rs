@@ -378,8 +378,8 @@ fn step_tokens(event: &PlacedEvent<'_>, process: usize) -> Option<StepTokens> {
     })
 }
 
-/// Reads the counts of speculated tokens in a step from an engine's `speculation` counter. Returns `None` if one of them
-/// is missing.
+/// Reads the counts of speculated tokens in a step from an engine's `speculation` counter. Returns `None` if one of
+/// them is missing.
 fn speculation(event: &PlacedEvent<'_>, process: usize) -> Option<StepSpeculation> {
     Some(StepSpeculation {
         process,

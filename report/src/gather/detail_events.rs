@@ -158,8 +158,7 @@ pub(crate) struct OutputsOfRequest {
 }
 
 impl OutputsOfRequest {
-    /// Adds the outputs of one request that a frontend's span lists. `key` is the request's [output
-    /// key](super::request_output::output_key).
+    /// Adds the outputs of one request that a frontend's span lists. `key` is the sort key of that request's outputs.
     pub(crate) fn add(&mut self, context: &ChunkContext<'_>, key: u64, event: &PlacedEvent<'_>) {
         if is_span(event) {
             let process = number(context.threads[event.thread].process);

@@ -54,12 +54,14 @@ impl DeviceSlice {
         self.launched_ns = self.start_ns.saturating_sub(launch_ns);
     }
 
-    /// Returns the time from the launch of the slice to its start in ns, or `None` if the launch is unknown. It is 0 if the slice starts before its launch.
+    /// Returns the time from the launch of the slice to its start in ns, or `None` if the launch is unknown. It is 0 if
+    /// the slice starts before its launch.
     pub(crate) fn queue_ns(&self) -> Option<i64> {
         (self.launched_ns != UNKNOWN).then(|| self.launched_ns.max(0))
     }
 
-    /// Returns the time in ns by which the slice seems to start before its launch, because of clock errors. It is 0 for most slices.
+    /// Returns the time in ns by which the slice seems to start before its launch, because of clock errors. It is 0 for
+    /// most slices.
     pub(crate) fn early_ns(&self) -> i64 {
         self.queue_ns().map_or(0, |_| (-self.launched_ns).max(0))
     }
@@ -127,8 +129,8 @@ impl LaunchEnd {
         })
     }
 
-    /// Returns the ends of launches, on the host or on a device, that a span names by launch numbers in its args. `dur_ns` is the duration of a call, or `None` for
-    /// work.
+    /// Returns the ends of launches, on the host or on a device, that a span names by launch numbers in its args.
+    /// `dur_ns` is the duration of a call, or `None` for work.
     pub(crate) fn from_args(
         devices: &Devices,
         event: &PlacedEvent<'_>,

@@ -61,8 +61,8 @@ pub(crate) struct PromptBlock {
 
 impl Record for PromptBlock {}
 
-/// Returns the prompt that an event with block hashes describes, and the hashes of its blocks. Returns `None` if an arg is missing, if
-/// the blocks have more tokens than the prompt, or if there are more hashes than blocks.
+/// Returns the prompt that an event with block hashes describes, and the hashes of its blocks. Returns `None` if an arg
+/// is missing, if the blocks have more tokens than the prompt, or if there are more hashes than blocks.
 pub(crate) fn prompt(
     event: &PlacedEvent<'_>,
     process_run: ProcessRun,

@@ -103,8 +103,8 @@ impl RequestMoment {
         Some(self.end_ns.0).filter(|end_ns| *end_ns != i64::MAX)
     }
 
-    /// Creates the moment at which an engine recorded the block hashes of a request's prompt. `request` is the hash of the
-    /// request, `prompt` the number of the prompt.
+    /// Creates the moment at which an engine recorded the block hashes of a request's prompt. `request` is the hash of
+    /// the request, `prompt` the number of the prompt.
     pub(crate) fn from_prompt(
         request: u64,
         process: u32,
@@ -239,8 +239,8 @@ pub(crate) struct RequestArgs {
 }
 
 impl RequestArgs {
-    /// Reads the args of a request's event. `waited_ns` is 0 unless `is_http` is true. The finish reason gets a number in
-    /// `reasons`.
+    /// Reads the args of a request's event. `waited_ns` is 0 unless `is_http` is true. The finish reason gets a number
+    /// in `reasons`.
     pub(crate) fn from_event(
         event: &PlacedEvent<'_>,
         is_http: bool,
@@ -257,8 +257,8 @@ impl RequestArgs {
         }
     }
 
-    /// Adds the args of another event of the same request. Of two token counts, the larger is kept. A reason of the other
-    /// event replaces the present one.
+    /// Adds the args of another event of the same request. Of two token counts, the larger is kept. A reason of the
+    /// other event replaces the present one.
     pub(crate) fn add(&mut self, other: &RequestArgs) {
         self.prompt_tokens = self.prompt_tokens.max(other.prompt_tokens);
         self.cached_tokens = self.cached_tokens.max(other.cached_tokens);

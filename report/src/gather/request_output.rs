@@ -62,8 +62,8 @@ pub(crate) fn output_key(process: u32, number: u64) -> u64 {
     xxh3_64_with_seed(&number.to_le_bytes(), process.into())
 }
 
-/// Returns one output for each request that a frontend's `process_outputs` span lists. Returns no outputs for spans with
-/// another name. If the span says that recording was paused before it, its start is added to `pauses`.
+/// Returns one output for each request that a frontend's `process_outputs` span lists. Returns no outputs for spans
+/// with another name. If the span says that recording was paused before it, its start is added to `pauses`.
 pub(crate) fn outputs(
     event: &PlacedEvent<'_>,
     name: &str,

@@ -61,8 +61,8 @@ impl StepRecord {
         }
     }
 
-    /// Creates the record of an engine's step from its token counter. The step ends at the time of the counter. It starts
-    /// at `since_ns`, the time of the previous value; without one, its duration is 0.
+    /// Creates the record of an engine's step from its token counter. The step ends at the time of the counter. It
+    /// starts at `since_ns`, the time of the previous value; without one, its duration is 0.
     pub(crate) fn from_tokens(since_ns: Option<i64>, tokens: &StepTokens) -> StepRecord {
         let times = (since_ns.unwrap_or(tokens.ts_ns), tokens.ts_ns);
         StepRecord {
@@ -86,8 +86,8 @@ impl StepRecord {
         (!self.is_engine).then_some(self.key)
     }
 
-    /// Returns a copy of the step whose key number is valid in the whole run. `numbers` contains the run's number for each
-    /// key number of the chunk.
+    /// Returns a copy of the step whose key number is valid in the whole run. `numbers` contains the run's number for
+    /// each key number of the chunk.
     pub(crate) fn renumbered(self, numbers: &[u32]) -> StepRecord {
         let key = self.key().map_or(NO_KEY, |key| numbers[key as usize]);
         StepRecord { key, ..self }

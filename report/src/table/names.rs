@@ -67,7 +67,8 @@ pub struct StackTime {
     pub tsub_ns: i64,
 }
 
-/// Returns the time of each stack in ns, including the stacks inside it, in the order of `stacks`. Each stack must come after its parent.
+/// Returns the time of each stack in ns, including the stacks inside it, in the order of `stacks`. Each stack must come
+/// after its parent.
 pub(crate) fn subtrees_ns(stacks: &[StackTime]) -> Vec<i64> {
     let mut subtrees_ns: Vec<i64> = stacks.iter().map(|stack| stack.tsub_ns).collect();
     for (number, stack) in stacks.iter().enumerate().rev() {

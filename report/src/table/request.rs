@@ -140,7 +140,8 @@ impl Request {
         self.first_chunk_ns.filter(is_streamed).or(token_ns)
     }
 
-    /// Returns the time from the entry into the engine's queue to the engine's first token, in ns. It depends on the engine alone.
+    /// Returns the time from the entry into the engine's queue to the engine's first token, in ns. It depends on the
+    /// engine alone.
     pub fn engine_ttft_ns(&self) -> Option<i64> {
         between(self.queued_ns, self.engine_first_token_ns)
     }
@@ -214,7 +215,8 @@ impl Request {
         Some(parts)
     }
 
-    /// Returns the duration of one named part of the request's time in ns, such as `queue`. It includes the parts before it whose ends are not in the trace.
+    /// Returns the duration of one named part of the request's time in ns, such as `queue`. It includes the parts
+    /// before it whose ends are not in the trace.
     pub fn part_ns(&self, name: &str) -> Option<i64> {
         let mut parts = self.part_times()?;
         parts.find(|(part, _)| *part == name)?.1

@@ -153,7 +153,8 @@ impl MetricDiff {
         self.is_apart(0.05)
     }
 
-    /// Returns true if the figure differs between the runs more than chance explains, although several figures are tested.
+    /// Returns true if the figure differs between the runs more than chance explains, although several figures are
+    /// tested.
     pub fn is_certain(&self) -> bool {
         self.is_apart(CERTAIN)
     }
@@ -165,7 +166,8 @@ impl MetricDiff {
         self.ratio_interval.is_some_and(is_apart) && self.p_value.is_some_and(is_improbable)
     }
 
-    /// Returns the increase of the mean from the first to the second run in ns, or `None` if a run does not have the figure.
+    /// Returns the increase of the mean from the first to the second run in ns, or `None` if a run does not have the
+    /// figure.
     pub fn more_ns(&self) -> Option<f64> {
         (self.one.n > 0 && self.other.n > 0).then_some(self.other.mean_ns - self.one.mean_ns)
     }
@@ -243,7 +245,8 @@ named_enum! {
 }
 
 impl Metric {
-    /// Returns this figure of one request in ns, or `None` if the trace lacks it. ITL has no value per request, only one for all requests.
+    /// Returns this figure of one request in ns, or `None` if the trace lacks it. ITL has no value per request, only
+    /// one for all requests.
     pub(crate) fn value(self, request: &Request) -> Option<i64> {
         match self {
             Metric::Queue => request.queue_ns(),
