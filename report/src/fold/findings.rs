@@ -77,7 +77,7 @@ fn waited(report: &RunReport, finding: &Finding) -> f64 {
     share.min(1.0)
 }
 
-/// Returns the longest gap of a device with this main cause.
+/// Returns the place of the longest idle gap of any device that has `cause` as its main cause.
 fn longest_gap(report: &RunReport, cause: IdleCause) -> Option<TraceRange> {
     let mut gaps = report.long_gaps.iter();
     let gap = gaps.find(|gap| gap.cause == cause)?;

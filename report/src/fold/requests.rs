@@ -42,7 +42,7 @@ pub(crate) struct RequestRecords<'f> {
     reasons: Reasons,
 }
 
-/// The same events, sorted.
+/// Events of requests, sorted by [`RequestRecords::sort`].
 pub(crate) struct SortedRequests {
     moments: Sorted<RequestMoment>,
     tokens: Sorted<RequestToken>,
@@ -78,9 +78,9 @@ pub(crate) struct Scheduling {
 
 /// Receiver of tokens and of the times between them while requests are folded.
 pub(crate) trait TokenSink {
-    /// Receives a number of tokens that were produced at the same time.
+    /// Receives the time `ns` of an output and its number of tokens.
     fn tokens(&mut self, ns: i64, tokens: u32);
-    /// Receives the time between two outputs of one request.
+    /// Receives the time in ns between two consecutive outputs of one request.
     fn gap(&mut self, ns: i64);
 }
 
@@ -114,7 +114,7 @@ impl<'f> RequestRecords<'f> {
         self.outputs.extend(chunk.outputs.drain(..))
     }
 
-    /// Records that an engine recorded the hashes of a prompt.
+    /// Adds the moment at which an engine recorded the block hashes of a request's prompt.
     pub(crate) fn add_prompt(&mut self, moment: RequestMoment) -> io::Result<()> {
         self.moments.push(moment)
     }
@@ -134,7 +134,8 @@ impl<'f> RequestRecords<'f> {
 }
 
 impl SortedRequests {
-    /// Calls `begin` with each id, and `found` with each request that used it.
+    /// Calls `begin` with each request id, then `found` with each request that used this id. Both also receive
+    /// `target`.
     fn each<T>(
         &self,
         target: &mut T,
@@ -265,6 +266,7 @@ impl Requests<'_> {
         }
     }
 
+    /// Turns a life into a request, and counts its tokens, phases and prompts.
     fn add(&mut self, mut life: Life, gaps: &mut Gaps<'_, '_>) -> io::Result<()> {
         gaps.tokens(&life)?;
         self.scheduling.add(&life);
@@ -287,6 +289,7 @@ impl Requests<'_> {
 }
 
 impl Scheduling {
+    /// Counts how often a request was scheduled, and notes the cached tokens of its prompts.
     fn add(&mut self, life: &Life) {
         self.scheduled += life.scheduled();
         for (prompt, is_scheduled) in life.prompts() {
@@ -298,7 +301,7 @@ impl Scheduling {
     }
 }
 
-/// Returns the run of a process.
+/// Returns the run id of a process, or 0 if `runs`, which lists the run id of each process, lacks it.
 fn run(runs: &[u64], process: u32) -> u64 {
     runs.get(process as usize).copied().unwrap_or(0)
 }
@@ -316,12 +319,14 @@ struct Gaps<'s, 'f> {
 }
 
 impl Gaps<'_, '_> {
+    /// Adds a time between two tokens, and reports it to the sink.
     fn push(&mut self, ns: i64) -> io::Result<()> {
         self.sink.gap(ns);
         self.gaps.push(0, ns)
     }
 
-    /// Adds the recorded tokens of one request.
+    /// Reports the tokens of one request to the sink, with the times between them. Does nothing if the request's run
+    /// has lists of outputs, see [`Gaps::outputs`].
     fn tokens(&mut self, life: &Life) -> io::Result<()> {
         let tokens = life.tokens();
         let request_run = life.any_process().map(|process| run(self.runs, process));
@@ -334,8 +339,8 @@ impl Gaps<'_, '_> {
             .try_for_each(|two| self.push(two[1] - two[0]))
     }
 
-    /// Adds the gaps between successive outputs of each request to the inter-token latencies (ITL), and passes the number
-    /// of tokens of each output to the sink.
+    /// Reports the outputs that frontends listed to the sink, with the times between consecutive outputs of each
+    /// request. A time during which recording was paused is left out.
     fn outputs(&mut self, outputs: &Sorted<RequestOutput>) -> io::Result<()> {
         for list in outputs.chunk_by(|one, next| one.key == next.key) {
             list.iter()
@@ -350,6 +355,7 @@ impl Gaps<'_, '_> {
         Ok(())
     }
 
+    /// Returns the quantiles of all times between tokens, or zeros if there were none.
     fn finish(self) -> io::Result<Quantiles> {
         let gaps = self.gaps.finish()?;
         Ok(gaps.first().copied().unwrap_or_default())

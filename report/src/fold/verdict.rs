@@ -60,12 +60,13 @@ pub(crate) fn verdict(report: &RunReport) -> Verdict {
     }
 }
 
+/// Returns the candidate with the largest share of users' waiting time, or `None` if there is no candidate.
 fn costliest<const N: usize>(candidates: [Option<Candidate>; N]) -> Option<Candidate> {
     let found = candidates.into_iter().flatten();
     found.max_by(|one, other| one.waited.total_cmp(&other.waited))
 }
 
-/// Returns the finding with this rule.
+/// Returns the report's first finding with the given rule name.
 fn finding<'a>(report: &'a RunReport, rule: &str) -> Option<&'a Finding> {
     report.findings.iter().find(|finding| finding.rule == rule)
 }
@@ -94,6 +95,7 @@ fn mean_level(report: &RunReport, kind: SeriesKind) -> Option<f64> {
     (!means.is_empty()).then(|| means.iter().sum())
 }
 
+/// Returns the verdict that a process crashed, or `None` if none did.
 fn crash(report: &RunReport) -> Option<Verdict> {
     let crash = report.crash.as_ref()?;
     let name = |process: usize| report.process_name(process);
@@ -159,6 +161,7 @@ fn little_load(report: &RunReport) -> Option<Verdict> {
     })
 }
 
+/// Returns the verdict on a run without answered requests: nothing can be said about what limited the server.
 fn unknown(report: &RunReport) -> Verdict {
     let summary = &report.requests;
     let (text, advice) = match summary.n {

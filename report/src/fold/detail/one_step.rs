@@ -59,10 +59,12 @@ pub(crate) struct StepSpans {
 }
 
 impl StepSpans {
+    /// Returns the time in ns from the start of the first span to the end of the last.
     fn dur_ns(&self) -> i64 {
         self.time.to_ns - self.time.from_ns
     }
 
+    /// Returns the time range of the step as a start and a duration.
     fn place(&self) -> TraceRange {
         TraceRange {
             from_ns: self.time.from_ns,
@@ -162,6 +164,7 @@ pub(crate) fn find_step(
     }))
 }
 
+/// Returns the error message for a step that the trace lacks. `numbers` are the first and last step in the trace.
 fn no_step(step: u64, numbers: Option<(u64, u64)>) -> String {
     match numbers {
         Some((first, last)) => {
@@ -173,7 +176,7 @@ fn no_step(step: u64, numbers: Option<(u64, u64)>) -> String {
     }
 }
 
-/// Returns the start and the end of the activity of each process.
+/// Returns the start of the first span and the end of the last span in ns, by process.
 fn by_process(spans: &[NumberedSpan]) -> BTreeMap<u32, (i64, i64)> {
     let mut parts = BTreeMap::new();
     for span in spans {
@@ -361,7 +364,7 @@ fn with_names(
     Ok(processes.into_iter().map(part).collect())
 }
 
-/// Returns the contents of the batch. If no span has its token counts, the last value of the engine's counter is used.
+/// Returns what the step's batch contained: requests and tokens. If no span has its token counts, the last value of the engine's counter is used.
 fn batch(events: &StepEvents, time: TimeRange, is_in: impl Fn(usize) -> bool) -> BatchOfStep {
     let mut batch = events.batch;
     let counted = events.tokens.iter().filter(|tokens| {
