@@ -16,7 +16,7 @@ const OLDEST: usize = 5;
 /// Maximum number of listed findings.
 const FINDINGS: usize = 2;
 
-/// Returns the details of a moment. The trace ends at `end_ns`.
+/// Returns what happened at the time `at_ns`: open spans, devices and requests in flight. The trace ends at `end_ns`.
 pub(crate) fn one_moment(
     report: &RunReport,
     (at_ns, end_ns): (i64, i64),
@@ -49,6 +49,7 @@ pub(crate) fn one_moment(
     }
 }
 
+/// Creates the report's entry for an open span, with the label of its thread.
 fn span_at(open: &OpenAt, threads: &[TraceThread]) -> SpanAt {
     SpanAt {
         name: open.name.clone(),
@@ -58,6 +59,7 @@ fn span_at(open: &OpenAt, threads: &[TraceThread]) -> SpanAt {
     }
 }
 
+/// Returns the entries of all processes that are not devices, with their open spans at the time `at_ns`.
 fn processes(
     report: &RunReport,
     at_ns: i64,
@@ -83,6 +85,7 @@ fn processes(
         .collect()
 }
 
+/// Returns what a device did at the time `at_ns`, and what it waited for if it was idle.
 fn device(
     report: &RunReport,
     time: &DeviceTime,
@@ -111,7 +114,7 @@ fn device(
     }
 }
 
-/// Returns the requests in flight that arrived first.
+/// Returns those requests in flight at the time `at_ns` that arrived first.
 fn oldest(report: &RunReport, at_ns: i64, end_ns: i64) -> Vec<RequestAt> {
     let requests = report.request.iter();
     let in_flight = requests.filter(|request| is_in_flight(request, at_ns));
@@ -130,6 +133,7 @@ fn oldest(report: &RunReport, at_ns: i64, end_ns: i64) -> Vec<RequestAt> {
         .collect()
 }
 
+/// Returns the findings whose places are nearest to the time `at_ns`.
 fn findings(report: &RunReport, at_ns: i64) -> Vec<FindingNear> {
     let near = |finding: &Finding| {
         Some(FindingNear {

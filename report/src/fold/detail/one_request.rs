@@ -62,7 +62,8 @@ pub(crate) fn request_number(requests: &[Request], text: &str) -> Result<usize, 
     }
 }
 
-/// Returns the error message for an id that no request has.
+/// Returns the error message for a text that no request id contains. The message lists the ids from `all` that are
+/// most similar to it.
 fn unknown(all: &BTreeSet<&str>, text: &str) -> String {
     let pairs =
         |text: &str| -> BTreeSet<(char, char)> { text.chars().zip(text.chars().skip(1)).collect() };
@@ -84,8 +85,8 @@ fn unknown(all: &BTreeSet<&str>, text: &str) -> String {
     }
 }
 
-/// Returns the data for the screen of one request: its parts, steps and neighbours. `nth` is its index among the
-/// report's requests. `end_ns`, the end of the trace, counts as the end of a request that has not finished.
+/// Returns what the detail view of one request shows. `nth` is the request's index in the report, and `idle` lists idle
+/// times of devices. The trace ends at `end_ns`.
 pub(crate) fn one_request(
     report: &RunReport,
     nth: usize,
@@ -142,7 +143,7 @@ pub(crate) fn one_request(
     }
 }
 
-/// Returns the median duration of each part over the requests that ended.
+/// Returns the median duration in ns of each part of a request, by the part's name.
 fn part_medians(requests: &[Request]) -> BTreeMap<String, f64> {
     let mut durations: BTreeMap<String, Vec<i64>> = BTreeMap::new();
     for (name, ns) in requests.iter().filter_map(Request::parts).flatten() {
@@ -154,7 +155,7 @@ fn part_medians(requests: &[Request]) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Returns the longest gap between two tokens.
+/// Returns the longest time between two consecutive tokens of a request, or `None` if it has too few tokens.
 fn longest_gap(
     request: &Request,
     tokens: &[(usize, i64)],
@@ -192,7 +193,7 @@ fn longest_gap(
     })
 }
 
-/// Returns the steps of the request. Nested spans of one process count as one step, which belongs to the request if any
+/// Merges spans of steps into the steps that one request took part in. Nested spans of one process count as one step, which belongs to the request if any
 /// of them names it.
 fn steps_of_request(mut spans: Vec<RequestStep>) -> Vec<RequestStep> {
     spans.sort_unstable();

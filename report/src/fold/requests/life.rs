@@ -59,6 +59,7 @@ fn keep_earliest(earliest: &mut Option<i64>, ns: i64) {
 }
 
 impl SpanTimes {
+    /// Creates the times of the span that a moment begins.
     fn from_moment(moment: &RequestMoment) -> SpanTimes {
         SpanTimes {
             process: moment.process,
@@ -75,7 +76,7 @@ impl SpanTimes {
 }
 
 impl Life {
-    /// Adds an event.
+    /// Adds an event of the request.
     pub(super) fn add(&mut self, moment: &RequestMoment) {
         let (ts_ns, mut args) = (moment.ts_ns, moment.args);
         let process = Life::process(&mut self.processes, moment.process);
@@ -129,7 +130,7 @@ impl Life {
         }
     }
 
-    /// Records a start. A second start of the same kind in the same process belongs to another request with this id,
+    /// Notes that the request arrived or was queued in a process. A second start of the same kind in the same process belongs to another request with this id,
     /// unless a preempted request is queued again.
     fn begin(&mut self, moment: &RequestMoment) {
         let nth = match moment.kind {
@@ -166,13 +167,14 @@ impl Life {
         })
     }
 
-    /// Adds a token.
+    /// Adds the time of a token that a process recorded for this request.
     pub(super) fn token(&mut self, token: &RequestToken) {
         let process = Life::process(&mut self.processes, token.process);
         keep_earliest(&mut process.first_token_ns, token.ns);
         process.tokens.push(token.ns);
     }
 
+    /// Returns the events that `process` recorded, after adding an empty entry if the list has none.
     fn process(processes: &mut Vec<(u32, InProcess)>, process: u32) -> &mut InProcess {
         let known = processes.iter().position(|(other, _)| *other == process);
         let number = known.unwrap_or(processes.len());
@@ -182,7 +184,7 @@ impl Life {
         &mut processes[number].1
     }
 
-    /// Records that the engine runs the request from `ts_ns` on. If the request was preempted, the preemption ends.
+    /// Notes that the request runs from `ts_ns` on. If it was preempted, the preemption ends.
     fn runs(&mut self, ts_ns: i64) {
         self.changes.add(ts_ns, PhaseChange::Runs);
         if let Some(since_ns) = self.preempted_since_ns.take() {
@@ -207,7 +209,7 @@ impl Life {
         })
     }
 
-    /// Returns the end of the request, if the trace contains it.
+    /// Returns the time in ns at which the request ended, or `None` if the trace does not contain its end.
     pub(crate) fn end_ns(&self) -> Option<i64> {
         match self.arrival() {
             Some(span) => span.end_ns,
@@ -218,7 +220,8 @@ impl Life {
         }
     }
 
-    /// Returns the span that starts when the request arrives.
+    /// Returns the span of the request in the frontend, which starts when the request arrives, or `None` if there is
+    /// no such span.
     fn arrival(&self) -> Option<SpanTimes> {
         let spans = self.processes.iter().filter_map(|(_, part)| part.span);
         let first = || spans.min_by_key(|span| span.start_ns);
@@ -240,7 +243,7 @@ impl Life {
         self.processes.first().map(|(process, _)| *process)
     }
 
-    /// Returns the times of the request's tokens. The frontend's tokens are preferred, then those of the process with
+    /// Returns the times of the request's tokens in ns. The frontend's tokens are preferred, then those of the process with
     /// the most tokens.
     pub(crate) fn tokens(&self) -> &[i64] {
         let frontend = self.arrival().map(|span| span.process);
@@ -271,16 +274,17 @@ impl Life {
         prompts.map(move |(prompt, process)| (*prompt as usize, is_scheduled(*process)))
     }
 
-    /// Returns the number of the request's prompt tokens that were in the prefix cache, or `None` if it was not recorded.
+    /// Returns the number of the request's prompt tokens that were in the prefix cache, or `None` if no event tells it.
     pub(super) fn cached_tokens(&self) -> Option<u64> {
         self.args.cached_tokens
     }
 
+    /// Takes the changes of the request's phase out of it and leaves none behind.
     pub(super) fn take_changes(&mut self) -> PhaseChanges {
         std::mem::take(&mut self.changes)
     }
 
-    /// Returns the request, or `None` if it neither arrived nor was queued.
+    /// Builds the report's entry for this request, with `id` as its id. Returns `None` if the request neither arrived nor was queued.
     pub(crate) fn request(&self, id: &str, reasons: &Reasons) -> Option<Request> {
         let processes = || self.processes.iter().map(|(_, part)| part);
         let queues = self.processes.iter();
@@ -333,6 +337,7 @@ impl Life {
     }
 }
 
+/// Returns how a request ended, from the reason that was recorded for its end and the time of its end.
 fn status(reason: Option<&str>, finished_ns: Option<i64>) -> RequestStatus {
     match reason {
         Some("abort" | "aborted" | "cancelled") => RequestStatus::Aborted,
