@@ -193,8 +193,8 @@ fn longest_gap(
     })
 }
 
-/// Merges spans of steps into the steps that one request took part in. Nested spans of one process count as one step, which belongs to the request if any
-/// of them names it.
+/// Merges spans of steps into the steps that one request took part in. Nested spans of one process count as one step,
+/// which belongs to the request if any of them names it.
 fn steps_of_request(mut spans: Vec<RequestStep>) -> Vec<RequestStep> {
     spans.sort_unstable();
     let mut steps: Vec<RequestStep> = Vec::new();

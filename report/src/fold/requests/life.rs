@@ -130,8 +130,8 @@ impl Life {
         }
     }
 
-    /// Notes that the request arrived or was queued in a process. A second start of the same kind in the same process belongs to another request with this id,
-    /// unless a preempted request is queued again.
+    /// Notes that the request arrived or was queued in a process. A second start of the same kind in the same process
+    /// belongs to another request with this id, unless a preempted request is queued again.
     fn begin(&mut self, moment: &RequestMoment) {
         let nth = match moment.kind {
             MomentKind::Http => Some(0),
@@ -220,8 +220,7 @@ impl Life {
         }
     }
 
-    /// Returns the span of the request in the frontend, which starts when the request arrives, or `None` if there is
-    /// no such span.
+    /// Returns the span that starts when the request arrives: its HTTP span, or else the first span of the request.
     fn arrival(&self) -> Option<SpanTimes> {
         let spans = self.processes.iter().filter_map(|(_, part)| part.span);
         let first = || spans.min_by_key(|span| span.start_ns);
@@ -243,8 +242,8 @@ impl Life {
         self.processes.first().map(|(process, _)| *process)
     }
 
-    /// Returns the times of the request's tokens in ns. The frontend's tokens are preferred, then those of the process with
-    /// the most tokens.
+    /// Returns the times of the request's tokens in ns. The frontend's tokens are preferred, then those of the process
+    /// with the most tokens.
     pub(crate) fn tokens(&self) -> &[i64] {
         let frontend = self.arrival().map(|span| span.process);
         let processes = self.processes.iter();
@@ -284,7 +283,8 @@ impl Life {
         std::mem::take(&mut self.changes)
     }
 
-    /// Builds the report's entry for this request, with `id` as its id. Returns `None` if the request neither arrived nor was queued.
+    /// Builds the report's entry for this request, with `id` as its id. Returns `None` if the request neither arrived
+    /// nor was queued.
     pub(crate) fn request(&self, id: &str, reasons: &Reasons) -> Option<Request> {
         let processes = || self.processes.iter().map(|(_, part)| part);
         let queues = self.processes.iter();
