@@ -143,7 +143,7 @@ pub(crate) fn one_request(
     }
 }
 
-/// Returns the median duration in ns of each part of a request, by the part's name.
+/// Returns the median duration in ns of each part over the requests that ended, by the part's name.
 fn part_medians(requests: &[Request]) -> BTreeMap<String, f64> {
     let mut durations: BTreeMap<String, Vec<i64>> = BTreeMap::new();
     for (name, ns) in requests.iter().filter_map(Request::parts).flatten() {
