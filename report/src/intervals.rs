@@ -50,7 +50,8 @@ fn student(n: u64) -> Option<[f64; 3]> {
     })
 }
 
-/// Returns intervals around a mean with these half-widths, in units of `error`.
+/// Computes three intervals, each as its lower and upper bound, around a mean. `widths` has their half-widths as
+/// multiples of the standard error `error`.
 fn around(mean: f64, error: f64, widths: [f64; 3]) -> [[f64; 2]; 3] {
     widths.map(|width| [mean - width * error, mean + width * error])
 }

@@ -76,7 +76,8 @@ impl OpenSlice {
     }
 }
 
-/// Returns the part of a slice within serving time. The CPU time of a part is unknown.
+/// Cuts a slice to serving time, or returns `None` if it lies outside. A slice that was shortened loses its CPU time,
+/// because the CPU time of a part is unknown.
 fn clipped(slice: &SliceRecord, clock: &ServingClock) -> Option<SliceRecord> {
     let (start_ns, end_ns) = clock.clip((slice.start_ns, slice.end_ns.0))?;
     let is_whole = end_ns - start_ns == slice.end_ns.0 - slice.start_ns;

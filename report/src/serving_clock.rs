@@ -13,7 +13,8 @@ pub(crate) struct ServingClock {
 }
 
 impl ServingClock {
-    /// Returns the clock of a serving time. The clock of a whole run does not change times.
+    /// Creates the clock of a report's serving time: the time with requests, without pauses. If the report covers the
+    /// whole run, the clock does not change times.
     pub(crate) fn new(serving: &ServingTime) -> ServingClock {
         match serving.is_whole {
             true => ServingClock::whole(),
@@ -32,12 +33,12 @@ impl ServingClock {
         }
     }
 
-    /// Returns the clock that does not change times.
+    /// Creates the clock for reports on a whole run. It does not change times.
     pub(crate) fn whole() -> ServingClock {
         ServingClock::between((i64::MIN, i64::MAX))
     }
 
-    /// Returns the clock of the time between two times, without pauses.
+    /// Creates a clock that limits the trace to the time between two times, in ns, and has no pauses.
     pub(crate) fn between((from_ns, to_ns): (i64, i64)) -> ServingClock {
         ServingClock {
             from_ns,
@@ -46,8 +47,8 @@ impl ServingClock {
         }
     }
 
-    /// Converts a time of the trace to serving time, the time with requests. Times before the first request or after the
-    /// last one are clamped to the ends of the serving time, and times in a pause to the start of the pause.
+    /// Converts a time of the trace, in ns, to serving time: the time of the trace less all pauses before it. A time
+    /// before the first request or after the last one is first moved to that limit.
     pub(crate) fn serving_ns(&self, ns: i64) -> i64 {
         let ns = ns.clamp(self.from_ns, self.to_ns);
         ns - self.last_pause(ns).map_or(0, |(pause, before_ns)| {
@@ -55,7 +56,8 @@ impl ServingClock {
         })
     }
 
-    /// Converts a serving time to a time of the trace. The time of a pause becomes the end of the pause.
+    /// Converts a serving time, in ns, to a time of the trace. The serving time at which a pause starts becomes the end
+    /// of the pause.
     pub(crate) fn trace_ns(&self, serving_ns: i64) -> i64 {
         let after = |(pause, before_ns): &(Pause, i64)| pause.from_ns - before_ns <= serving_ns;
         let last = self.pauses.partition_point(after).checked_sub(1);
@@ -66,13 +68,15 @@ impl ServingClock {
             })
     }
 
-    /// Returns the last pause that started before a time, and the total length of all pauses before it.
+    /// Returns the last pause that started before a time of the trace, with the length in ns of all pauses before it.
+    /// Returns `None` before the first pause.
     fn last_pause(&self, ns: i64) -> Option<(Pause, i64)> {
         let before = self.pauses.partition_point(|(pause, _)| pause.from_ns < ns);
         Some(self.pauses[before.checked_sub(1)?])
     }
 
-    /// Returns the part of a span within serving time, in serving time, or `None` if no part of it is inside.
+    /// Converts a span's start and end to serving time, cut to the time with requests. Returns `None` if the whole span
+    /// lies in a pause, before the first request or after the last one.
     pub(crate) fn clip(&self, (start_ns, end_ns): (i64, i64)) -> Option<(i64, i64)> {
         let is_short = start_ns == end_ns && (self.from_ns..=self.to_ns).contains(&start_ns);
         let (from_ns, to_ns) = (self.serving_ns(start_ns), self.serving_ns(end_ns));

@@ -82,7 +82,8 @@ impl<'a> StackTree<'a> {
         }
     }
 
-    /// Returns the stacks, each after the stack around it.
+    /// Ends the tree and returns its stacks with their counts and times. A stack comes after its parent (the stack
+    /// around it).
     pub(crate) fn finish(self) -> Vec<StackTime> {
         self.nodes
     }

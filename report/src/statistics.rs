@@ -16,8 +16,8 @@ pub fn mann_whitney(one: &[i64], other: &[i64]) -> Option<f64> {
     rank_test(one, other, [1.0, 1.0])
 }
 
-/// Returns the same probability for values in the order in which they were observed, such as the times of requests that
-/// waited for each other. Neighbouring values are then similar, so two samples of one population differ more than
+/// Returns the probability of [`mann_whitney`] for values in the order in which they were observed, such as the times of
+/// requests that waited for each other. Neighbouring values are then similar, so two samples of one population differ more than
 /// independent values would.
 pub(crate) fn mann_whitney_in_order(one: &[i64], other: &[i64]) -> Option<f64> {
     rank_test(one, other, [one, other].map(variance_inflation))
@@ -67,7 +67,8 @@ fn ranks(values: &[i64]) -> Vec<f64> {
     ranks
 }
 
-/// Runs the rank test. `inflations` has a factor for the variance of each sample. If the samples hardly overlap, the
+/// Runs the Mann-Whitney U test on two samples, and returns its probability. `inflations` has a factor for the variance
+/// of each sample. If the samples hardly overlap, the
 /// lower factor applies, because their dependence differs too.
 fn rank_test(one: &[i64], other: &[i64], inflations: [f64; 2]) -> Option<f64> {
     const LEAST: usize = 8;

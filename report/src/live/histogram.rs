@@ -134,7 +134,7 @@ impl Histogram {
         }
     }
 
-    /// Returns the figures that are shown.
+    /// Returns the number, the mean and the quantiles of the durations, as live views show them.
     pub fn quantiles(&self) -> LiveQuantiles {
         LiveQuantiles {
             n: self.n,

@@ -113,7 +113,7 @@ pub(super) struct LiveDevices {
 }
 
 impl LiveDevices {
-    /// Adds slices.
+    /// Adds slices that ran on devices to the devices' busy time, in total and in `seconds`.
     pub(super) fn add_slices(&mut self, slices: &[DeviceSlice], seconds: &mut LastSeconds) {
         for slice in slices {
             let device = self.times.entry(slice.device).or_default();

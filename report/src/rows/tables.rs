@@ -25,7 +25,7 @@ pub struct DeviceRow {
 }
 
 impl DeviceRow {
-    /// Returns the rows of a report.
+    /// Creates the rows of the table of devices, one for each device in a report.
     pub fn all(report: &RunReport) -> Vec<DeviceRow> {
         let row = |time: &DeviceTime| {
             let is_same_device = |idle: &&DeviceIdle| idle.process == time.process;
@@ -39,7 +39,7 @@ impl DeviceRow {
         report.timed().map(row).collect()
     }
 
-    /// Returns a figure of the launch delays, if any is known.
+    /// Returns the figure that `get` reads from the device's launch delays, or `None` if no delay is known.
     fn delay<T>(&self, get: fn(&Quantiles) -> T) -> Option<T> {
         figure(&self.time.launch_delay, get)
     }
@@ -253,19 +253,21 @@ impl TableRow for StepRow {
 /// Receiver of table rows that are too many for memory, while a run is folded. The rows of a table are ordered by
 /// process and start time. If a process is both worker and engine, its worker steps come first.
 pub trait RowSink {
-    /// Is called once before the first row, with a summary of the recording: its processes, losses and times.
+    /// Prepares for rows. The fold calls it once, before any row, with the processes and other facts about what was
+    /// recorded.
     ///
     /// # Errors
     /// Returns an error if rows cannot be stored.
     fn begin(&mut self, recorded: &Recorded) -> io::Result<()>;
 
-    /// Stores the row of one engine or worker step. The report calls this for each step.
+    /// Stores a row of the table of steps. The fold calls it once for each step of a worker or an engine.
     ///
     /// # Errors
     /// Returns an error if the step cannot be stored.
     fn step(&mut self, step: &StepRow) -> io::Result<()>;
 
-    /// Stores the row of one interval in which a device was idle. The report calls this for each interval.
+    /// Stores a row of the table of idle intervals. The fold calls it once for each time in which a device was idle for
+    /// one cause.
     ///
     /// # Errors
     /// Returns an error if the interval cannot be stored.

@@ -2,8 +2,9 @@
 
 use std::f64::consts::TAU;
 
-/// Returns the exact ([Garwood](https://doi.org/10.1093/biomet/28.3-4.437)) confidence interval of a Poisson mean after
-/// `n` observed events. `outside` is the error probability, such as 0.05, half of it on each side.
+/// Returns the exact confidence interval ([Garwood's](https://doi.org/10.1093/biomet/28.3-4.437)) of the mean of a
+/// Poisson distribution from which `n` events were counted, as its lower and upper bound. The mean is outside of it with
+/// the probability `outside`, half of it on each side.
 pub(crate) fn interval(n: u64, outside: f64) -> [f64; 2] {
     let half = outside / 2.0;
     let count = n as f64;
@@ -18,7 +19,8 @@ pub(crate) fn interval(n: u64, outside: f64) -> [f64; 2] {
     ]
 }
 
-/// Returns the point up to which a condition holds, by bisection.
+/// Finds the greatest number in a range for which `holds` is true, by bisection. `holds` must be true up to some number,
+/// and false above it.
 fn last_point([mut from, mut to]: [f64; 2], holds: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..100 {
         let middle = f64::midpoint(from, to);
@@ -33,13 +35,15 @@ fn last_point([mut from, mut to]: [f64; 2], holds: impl Fn(f64) -> bool) -> f64 
     from
 }
 
-/// Returns the probability of `n` or more events, for a mean of at most `n`.
+/// Returns the probability that a Poisson distribution with this mean gives `n` or more events. The mean must be at most
+/// `n`.
 fn at_least(n: u64, mean: f64) -> f64 {
     let ratios = (1_u64..).map(|more| mean / (n as f64 + more as f64));
     probability(n, mean) * series(ratios)
 }
 
-/// Returns the probability of `n` or fewer events, for a mean of at least `n`.
+/// Returns the probability that a Poisson distribution with this mean gives `n` or fewer events. The mean must be at
+/// least `n`.
 fn at_most(n: u64, mean: f64) -> f64 {
     let ratios = (0..n).map(|fewer| (n - fewer) as f64 / mean);
     probability(n, mean) * series(ratios)
@@ -59,7 +63,7 @@ fn series(ratios: impl Iterator<Item = f64>) -> f64 {
     sum
 }
 
-/// Returns the probability of exactly `n` events.
+/// Returns the probability that a Poisson distribution with this mean gives exactly `n` events.
 fn probability(n: u64, mean: f64) -> f64 {
     let count = n as f64;
     if n < 20 {
