@@ -137,7 +137,7 @@ pub(crate) fn bundle(options: &Options, progress: &Progress) -> Result<Bundle, E
     })
 }
 
-/// Returns the mode that shows a window of a run.
+/// Returns the merge mode that keeps only the events in a window of the run.
 fn mode(window: Window, link_requests: bool) -> Mode {
     Mode::Events(EventOptions {
         window,

@@ -67,7 +67,8 @@ pub fn read(
     Ok(report)
 }
 
-/// Does the same as [`read`], and also returns what `also` reads from the events.
+/// Reads a run and reports on it as [`read`] does. Then calls `also` with the events and returns its result with the
+/// report.
 ///
 /// # Errors
 /// Returns the errors of [`read`] and of `also`.
@@ -581,7 +582,7 @@ fn is_cut(events: &TraceEvents<'_>) -> bool {
     window.is_some_and(|window| window.to_ns.is_some())
 }
 
-/// Returns a number for each process of the trace that identifies its run: a hash of the run id, or 0 without an id.
+/// Returns, for each process by its number, which run it belongs to. Processes of one run have the same value.
 pub(crate) fn runs(events: &TraceEvents<'_>) -> Vec<u64> {
     let run = |process: &TraceProcess<'_>| process.run.map_or(0, |run| xxh3_64(run.as_bytes()));
     events.processes().iter().map(run).collect()

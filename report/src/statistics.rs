@@ -16,9 +16,9 @@ pub fn mann_whitney(one: &[i64], other: &[i64]) -> Option<f64> {
     rank_test(one, other, [1.0, 1.0])
 }
 
-/// Returns the probability of [`mann_whitney`] for values in the order in which they were observed, such as the times of
-/// requests that waited for each other. Neighbouring values are then similar, so two samples of one population differ more than
-/// independent values would.
+/// Returns the probability of [`mann_whitney`] for values in the order in which they were observed, such as the times
+/// of requests that waited for each other. Neighbouring values are then similar, so two samples of one population
+/// differ more than independent values would.
 pub(crate) fn mann_whitney_in_order(one: &[i64], other: &[i64]) -> Option<f64> {
     rank_test(one, other, [one, other].map(variance_inflation))
 }

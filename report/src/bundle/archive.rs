@@ -61,7 +61,8 @@ pub(crate) fn is_bundle(front: &[u8]) -> bool {
         && comment.starts_with(format!("{COMMENT}\0").as_bytes())
 }
 
-/// Returns the header of a file, in the format of POSIX (ustar).
+/// Returns the tar header (in the POSIX format, ustar) of a file with this name, size in bytes and time of
+/// modification.
 fn header(name: &str, bytes: usize, modified: u64) -> [u8; BLOCK] {
     let mut header = [0; BLOCK];
     let mut put =

@@ -108,7 +108,7 @@ impl Default for Redaction {
 }
 
 impl Redaction {
-    /// Copies a trace.
+    /// Copies a JSON trace to `out` without its private values, such as hosts, file names and texts of the program.
     ///
     /// # Errors
     /// If the trace cannot be read or the copy cannot be written.
@@ -269,7 +269,7 @@ impl Redaction {
         parts.collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the pseudonym of a host.
+    /// Returns the pseudonym that replaces the name of a host in the bundle. Equal names get the same pseudonym.
     pub(super) fn host(&mut self, host: &str) -> String {
         self.hosts.name(host)
     }

@@ -147,7 +147,7 @@ impl Pseudonyms {
         }
     }
 
-    /// Returns the pseudonym of a text.
+    /// Returns the pseudonym that replaces a text: the prefix with a number. A text keeps its pseudonym.
     pub(super) fn name(&mut self, text: &str) -> String {
         let next = self.numbers.len() + 1;
         let number = match self.numbers.get(text) {
@@ -157,7 +157,7 @@ impl Pseudonyms {
         format!("{}{number}", self.prefix)
     }
 
-    /// Returns the number of different texts.
+    /// Returns the number of different texts that got a pseudonym.
     pub(super) fn len(&self) -> usize {
         self.numbers.len()
     }

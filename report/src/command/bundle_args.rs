@@ -55,7 +55,8 @@ impl BundleArgs {
         Ok(self)
     }
 
-    /// Writes the bundle and returns a list of its contents, one line each.
+    /// Runs `sa-profile bundle`: writes the bundle of the chosen run to a file, and returns a list of the bundle's
+    /// contents, one line each.
     ///
     /// # Errors
     /// Returns the errors of [`read`](crate::read()), and an error if the bundle cannot be written.

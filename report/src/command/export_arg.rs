@@ -30,8 +30,9 @@ pub(super) fn parse_export(text: &str) -> Result<Export, String> {
     found.ok_or_else(|| format!("{expected}, found {text:?}"))
 }
 
-/// Writes files to a folder, which is created if necessary, and returns a message that names them. Fails before `files`
-/// is called if the folder is not writable. On failure, no new folder or file remains.
+/// Writes exported files to a folder, which is created if necessary, and returns a message for the user that names
+/// them. `files` computes their contents, and is called only if the folder is writable. On failure, no new folder or
+/// file remains.
 pub(super) fn write(
     folder: &Path,
     files: impl FnOnce() -> Result<Vec<ExportFile>, Error>,

@@ -6,7 +6,7 @@ use crate::table::RunReport;
 use std::path::{Path, PathBuf};
 use trace_merge::Error;
 
-/// Writes the page of a report on these paths, and returns a message with its path.
+/// Writes a report on these paths as an HTML page to a file, and returns a message for the user with the file's path.
 pub(super) fn write(
     path: &Path,
     report: &RunReport,

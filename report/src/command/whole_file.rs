@@ -85,7 +85,8 @@ pub(super) struct ReadyFile {
 }
 
 impl ReadyFile {
-    /// Writes the file under an unpredictable temporary name.
+    /// Writes `bytes` to a new file beside `path`, under an unpredictable temporary name. [`persist`](Self::persist)
+    /// then moves it to `path`.
     pub(super) fn write(path: &Path, replaced: Replaced, bytes: &[u8]) -> Result<ReadyFile, Error> {
         replaced.check(path, bytes)?;
         let failed = |source| failed(path, source);
@@ -105,7 +106,7 @@ impl ReadyFile {
         })
     }
 
-    /// Renames the file to its final name.
+    /// Renames the temporary file to the path for which it was written.
     pub(super) fn persist(self) -> Result<(), Error> {
         let persisted = match self.replaced {
             Replaced::Same if self.path.exists() => return Ok(()), // it has the same bytes

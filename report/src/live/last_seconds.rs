@@ -31,7 +31,8 @@ impl LastSeconds {
         self.newest_ns = self.newest_ns.max(ns);
     }
 
-    /// Returns the second that contains a time, or `None` if it is not one of the last.
+    /// Returns the entry for the second that contains a time of the trace, in ns. Returns `None` if that second is no
+    /// longer kept or is after the newest event.
     pub(super) fn second_at(&mut self, ns: i64) -> Option<&mut Second> {
         let number = ns.div_euclid(SECOND_NS);
         let newest = self.newest_ns.div_euclid(SECOND_NS);

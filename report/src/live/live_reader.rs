@@ -114,7 +114,8 @@ impl LiveReader {
         self.is_over() && self.finish_now()
     }
 
-    /// Does the same as [`finish`](LiveReader::finish), as soon as no process records and everything was read.
+    /// Reads the whole run again as [`finish`](LiveReader::finish) does, but does not wait some seconds after the last
+    /// process has ended.
     pub fn finish_now(&mut self) -> bool {
         if self.ended.is_none() || self.whole.is_some() {
             return false;
@@ -234,7 +235,7 @@ impl Batch {
 }
 
 impl Folded {
-    /// Starts again if the run changed, and updates its devices.
+    /// Discards all figures if a newer run is followed now, and updates which processes are devices.
     fn follow_run(&mut self, run: &FollowedRun) {
         if run.number() != self.run {
             *self = Folded {

@@ -98,7 +98,7 @@ impl OpenId {
         }
     }
 
-    /// Returns the number of stored events.
+    /// Returns the number of events that are stored for this id.
     fn events(&self) -> usize {
         self.moments.len() + self.tokens.len()
     }
@@ -171,8 +171,8 @@ impl LiveRequests {
         Some(open)
     }
 
-    /// Adds an output. The time since the previous output of its request is counted at once, unless recording was
-    /// paused in between.
+    /// Adds an output (new tokens of a request). The time since the previous output of its request is counted at once,
+    /// unless recording was paused in between.
     fn add_output(&mut self, output: RequestOutput, now: Instant) {
         self.sums.has_outputs = true;
         let last = LastOutput {
@@ -206,7 +206,7 @@ impl LiveRequests {
         &mut self.sums.past
     }
 
-    /// Folds the requests that have ended and had no event for a while.
+    /// Adds the requests that have ended and had no event for a while to the sums, and forgets their events.
     pub(super) fn fold(&mut self, now: Instant) {
         self.fold_due(|open| !open.was_checked && now.duration_since(open.last_event_at) >= GRACE);
         let old_ns = self.newest_ns.saturating_sub(GRACE_NS);
@@ -225,7 +225,8 @@ impl LiveRequests {
         full.into_iter().for_each(|request| self.fold_one(request));
     }
 
-    /// Folds all requests that have ended, because no more events will come.
+    /// Adds all requests that have ended to the sums, and forgets their events. It is called when no more events will
+    /// come.
     pub(super) fn fold_all(&mut self) {
         self.fold_due(|_| true);
     }

@@ -361,7 +361,8 @@ pub(super) fn live_request(request: &Request, now_ns: i64) -> LiveRequest {
     }
 }
 
-/// Creates the live figures of one engine process, named by its label, from the batch sizes of its recorded steps.
+/// Creates the row that live views show for an engine: its label, and the figures of its batches from the steps that it
+/// counted.
 pub(super) fn live_engine((name, pid, host): ProcessLabel, batching: &Batching) -> LiveEngine {
     LiveEngine {
         name,

@@ -67,7 +67,7 @@ impl Default for Past {
 }
 
 impl Past {
-    /// Adds a request.
+    /// Adds a request's start, end and tokens to the parts (equal lengths of time) in which they happened.
     pub(super) fn add_request(&mut self, request: &Request) {
         let begin_ns = request.begin_ns();
         if let Some(part) = begin_ns.and_then(|ns| self.part(ns)) {
@@ -115,7 +115,8 @@ impl Past {
         self.parts.get_mut(index)
     }
 
-    /// Returns the index of the part that contains a time. Parts become longer until there is room for it.
+    /// Returns the index of the part (one of equal lengths of time) that contains a time of the trace. Parts become
+    /// longer until there is room for it.
     fn part_index(&mut self, ns: i64) -> Option<usize> {
         let mut from_ns = *self.from_ns.get_or_insert(ns);
         loop {

@@ -70,7 +70,7 @@ pub fn prometheus(stats: &LiveStats) -> String {
 struct Exposition(String);
 
 impl Exposition {
-    /// Writes the header of a metric.
+    /// Writes the comment lines `HELP` and `TYPE` of a metric.
     fn header(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP sa_profile_{name} {help}"); // writing to a string cannot fail
         let _ = writeln!(self.0, "# TYPE sa_profile_{name} {kind}");

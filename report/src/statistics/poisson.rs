@@ -3,8 +3,8 @@
 use std::f64::consts::TAU;
 
 /// Returns the exact confidence interval ([Garwood's](https://doi.org/10.1093/biomet/28.3-4.437)) of the mean of a
-/// Poisson distribution from which `n` events were counted, as its lower and upper bound. The mean is outside of it with
-/// the probability `outside`, half of it on each side.
+/// Poisson distribution from which `n` events were counted, as its lower and upper bound. The mean is outside of it
+/// with the probability `outside`, half of it on each side.
 pub(crate) fn interval(n: u64, outside: f64) -> [f64; 2] {
     let half = outside / 2.0;
     let count = n as f64;
@@ -19,8 +19,8 @@ pub(crate) fn interval(n: u64, outside: f64) -> [f64; 2] {
     ]
 }
 
-/// Finds the greatest number in a range for which `holds` is true, by bisection. `holds` must be true up to some number,
-/// and false above it.
+/// Finds the greatest number in a range for which `holds` is true, by bisection. `holds` must be true up to some
+/// number, and false above it.
 fn last_point([mut from, mut to]: [f64; 2], holds: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..100 {
         let middle = f64::midpoint(from, to);
@@ -35,8 +35,8 @@ fn last_point([mut from, mut to]: [f64; 2], holds: impl Fn(f64) -> bool) -> f64 
     from
 }
 
-/// Returns the probability that a Poisson distribution with this mean gives `n` or more events. The mean must be at most
-/// `n`.
+/// Returns the probability that a Poisson distribution with this mean gives `n` or more events. The mean must be at
+/// most `n`.
 fn at_least(n: u64, mean: f64) -> f64 {
     let ratios = (1_u64..).map(|more| mean / (n as f64 + more as f64));
     probability(n, mean) * series(ratios)
