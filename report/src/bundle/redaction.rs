@@ -141,7 +141,7 @@ impl Redaction {
         out.flush()
     }
 
-    /// Returns an event without private values, or `None` for unknown metadata.
+    /// Returns an event of the trace (one line of JSON) without private values, or `None` for unknown metadata.
     fn event(&mut self, line: &[u8]) -> Option<Vec<u8>> {
         let is_metadata = last_member(line, b"ph") == Some(b"\"M\"");
         let about = match is_metadata {
@@ -171,7 +171,7 @@ impl Redaction {
         Some(build_object(members))
     }
 
-    /// Returns args without private values. Metadata args contain a name, labels or a number.
+    /// Returns the args of an event, as JSON, without private values. Metadata args contain a name, labels or a number.
     fn args(&mut self, args: &[u8], about: Option<Metadata>) -> Vec<u8> {
         let members = Members::new(args).filter_map(|(key, value)| {
             let name = std::str::from_utf8(key).ok()?;
@@ -345,13 +345,13 @@ fn other_data(head: &[u8]) -> Value {
     json!(serde_json::Map::from_iter(members))
 }
 
-/// Returns the value if it is a number, true, false or null.
+/// Returns a JSON value unchanged if it is a number, true, false or null, and otherwise `None`.
 fn number(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     let is_kept = !matches!(value.first()?, b'"' | b'[' | b'{') && value.len() <= MOST_DIGITS;
     is_kept.then_some(Cow::from(value))
 }
 
-/// Returns the text of a value.
+/// Decodes a JSON string, or returns `None` if the value is not one.
 fn text(value: &[u8]) -> Option<Cow<'_, str>> {
     let plain = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     match plain.contains(&b'\\') {
@@ -360,7 +360,7 @@ fn text(value: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns a text as JSON.
+/// Encodes a text as a JSON string.
 fn json_text<'a>(text: &str) -> Option<Cow<'a, [u8]>> {
     serde_json::to_vec(text).ok().map(Cow::from)
 }

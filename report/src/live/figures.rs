@@ -146,7 +146,7 @@ impl Figures {
         add(&mut self.output_tokens, request.output_tokens);
     }
 
-    /// Adds the figures of another part of the time.
+    /// Adds the counts and durations in `other`, such as those of another second, to these figures.
     pub(super) fn add(&mut self, other: &Figures) {
         self.arrived += other.arrived;
         self.ok += other.ok;

@@ -96,7 +96,7 @@ impl LiveReader {
         self.last
     }
 
-    /// Returns true if no process records any more.
+    /// Returns true if no process of the run records any more.
     pub fn has_ended(&self) -> bool {
         self.follower.is_over()
     }
@@ -134,7 +134,7 @@ impl LiveReader {
         stats
     }
 
-    /// Returns the current state of the run.
+    /// Returns the current figures of the run, including those of requests in flight.
     pub fn stats(&self) -> LiveStats {
         let stats = self.followed();
         match &self.whole {
@@ -331,7 +331,7 @@ fn realtime_ns() -> u64 {
     })
 }
 
-/// Returns the latest time that an event of the run can have.
+/// Returns the latest time of the trace, in ns, that an event of the run can have.
 fn latest_ns(run: &FollowedRun) -> i64 {
     let now_ns = run.now_ns().unwrap_or(i64::MAX);
     now_ns.saturating_add(AHEAD_NS)

@@ -103,7 +103,7 @@ impl OpenId {
         self.moments.len() + self.tokens.len()
     }
 
-    /// Returns the requests with this id so far.
+    /// Builds the requests with this id from the events so far. There are several if the program used the id again.
     fn lives(&mut self) -> Vec<Life> {
         // The events are nearly sorted, because each process writes its events in order.
         self.moments.sort();
@@ -244,7 +244,8 @@ impl LiveRequests {
         over.into_iter().for_each(|request| self.fold_one(request));
     }
 
-    /// Folds the ids that had no event for the longest time.
+    /// Adds a tenth of the open ids, those without an event for the longest time, to the sums, and forgets their
+    /// events.
     fn make_room(&mut self) {
         let open = self.open.iter();
         for request in oldest_tenth(open.map(|(request, open)| (open.last_event_at, *request))) {
@@ -277,7 +278,8 @@ impl LiveRequests {
         }
     }
 
-    /// Returns the sums over folded requests. None of these figures ever decreases.
+    /// Returns the sums over folded requests (those that have ended and whose events are forgotten). None of these
+    /// figures ever decreases.
     pub(super) fn folded(&self) -> &Figures {
         &self.sums.all
     }
@@ -305,7 +307,7 @@ fn all_lives(moments: &[RequestMoment], tokens: &[RequestToken]) -> Vec<Life> {
     lives
 }
 
-/// Returns the tenth of all entries with the oldest times.
+/// Returns the request ids of a tenth of all entries: those with the oldest times.
 fn oldest_tenth(all: impl Iterator<Item = (Instant, u64)>) -> Vec<u64> {
     let mut all: Vec<(Instant, u64)> = all.collect();
     all.sort_unstable();
@@ -313,8 +315,8 @@ fn oldest_tenth(all: impl Iterator<Item = (Instant, u64)>) -> Vec<u64> {
     tenth.map(|(_, key)| key).collect()
 }
 
-/// Folds the requests of an id that ended before `old_ns`, except for its last request. Returns the end of the last
-/// folded one.
+/// Adds the requests of an id that ended before `old_ns`, except for its last request, to the sums, and forgets their
+/// events. Returns the end in ns of the last request that was added, or `None` if there was none.
 fn fold_ended(
     open: &mut OpenId,
     old_ns: i64,
@@ -374,7 +376,7 @@ impl RequestSums {
         }
     }
 
-    /// Sorts the lists of the latest and the slowest requests, and shortens them.
+    /// Sorts the lists of the latest and the slowest requests, and cuts them to the length that live views show.
     pub(super) fn sort(&mut self) {
         let id = |request: &Request| request.request_id.to_string();
         self.latest

@@ -308,7 +308,7 @@ impl LiveStats {
         }
     }
 
-    /// Returns the figures as one line of JSON.
+    /// Formats the live figures as one line of JSON.
     ///
     /// # Errors
     /// Returns the serializer's error. None is expected, because the text is written to memory.

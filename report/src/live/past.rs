@@ -67,7 +67,8 @@ impl Default for Past {
 }
 
 impl Past {
-    /// Adds a request's start, end and tokens to the parts (equal lengths of time) in which they happened.
+    /// Counts a request's start, first token and end, each in the part (one of equal lengths of time) in which it
+    /// happened.
     pub(super) fn add_request(&mut self, request: &Request) {
         let begin_ns = request.begin_ns();
         if let Some(part) = begin_ns.and_then(|ns| self.part(ns)) {
@@ -90,14 +91,14 @@ impl Past {
         }
     }
 
-    /// Adds tokens that an engine put into a step.
+    /// Adds the tokens that an engine put into a step to the part that contains the step's time.
     pub(super) fn add_tokens(&mut self, ns: i64, tokens: u64) {
         if let Some(part) = self.part(ns) {
             part.decode_tokens = part.decode_tokens.saturating_add(tokens);
         }
     }
 
-    /// Returns the levels of an engine in the part that contains a time.
+    /// Returns the last values of an engine's counters in the part that contains a time of the trace, to be updated.
     pub(super) fn levels(&mut self, engine: u32, ns: i64) -> Option<&mut Levels> {
         let index = self.part_index(ns)?;
         let levels = self.levels.entry(engine).or_default();
@@ -148,7 +149,8 @@ impl Past {
         }
     }
 
-    /// Returns the series of whole parts from the first request until `end_ns`.
+    /// Returns the run's past as live views plot it: for each figure, a series with one value per whole part from the
+    /// first request until `end_ns`.
     pub(super) fn series(mut self, end_ns: i64) -> LivePast {
         let end = self.part_index(end_ns).unwrap_or(self.parts.len());
         self.parts.resize(end, Part::default());
@@ -197,14 +199,15 @@ impl Past {
     }
 }
 
-/// Halves the number of values by joining pairs of neighbours.
+/// Halves the number of values: `join` makes one value from each pair of neighbours.
 fn joined<T: Copy>(values: &[T], join: fn(T, &T) -> T) -> Vec<T> {
     let pairs = values.chunks(2);
     let joined = pairs.map(|pair| pair[1..].iter().fold(pair[0], join));
     joined.collect()
 }
 
-/// Returns the levels at the end of each part. A part without new levels keeps the previous ones.
+/// Returns the last values of an engine's counters at the end of each of the first `parts` parts. A part without new
+/// levels keeps the previous ones.
 fn carried(levels: &[Levels], parts: usize) -> Vec<Levels> {
     let mut last = Levels::default();
     let at = |index: usize| {

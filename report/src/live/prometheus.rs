@@ -44,7 +44,7 @@ slices_total: Slices of the names with the most time.
 slice_seconds_total: Time of the slices of the names with the most time.
 ";
 
-/// Returns the help text of a metric.
+/// Returns the text that explains a metric in its `HELP` line.
 fn help(name: &str) -> &'static str {
     let mut lines = HELP.lines().filter_map(|line| line.split_once(": "));
     lines
@@ -98,7 +98,7 @@ impl Exposition {
         self.header(name, kind, help(name));
     }
 
-    /// Writes a metric with a single sample.
+    /// Writes a metric that has a single value and no labels.
     fn single(&mut self, name: &str, value: impl Display) {
         self.begin(name);
         self.sample::<&str>(name, &[], value);
