@@ -56,7 +56,7 @@ fn around(mean: f64, error: f64, widths: [f64; 3]) -> [[f64; 2]; 3] {
     widths.map(|width| [mean - width * error, mean + width * error])
 }
 
-/// Returns the confidence intervals of the mean, or `None` for fewer than two values.
+/// Returns the confidence intervals of the mean of some values, or `None` for fewer than two values.
 pub(crate) fn mean_intervals(values: &Quantiles) -> Option<Intervals> {
     let error = values.sd_ns / (values.n as f64).sqrt();
     let [p90, p95, p99] = around(values.mean_ns, error, student(values.n)?);

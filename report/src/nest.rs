@@ -47,7 +47,7 @@ impl OpenSlice {
         self.covered_cpu_ns = self.covered_cpu_ns.saturating_add(slice.cpu_ns.max(0));
     }
 
-    /// Ends the slice, and counts it in `stacks`.
+    /// Ends the open slice: computes its self time, counts it in `stacks`, and returns it.
     fn close(&self, keys: &mut [u32], stacks: &mut StackTree<'_>) -> NestedSlice {
         let SliceRecord {
             track,

@@ -111,7 +111,7 @@ impl Serialize for PageData<'_> {
     }
 }
 
-/// Returns true if a file that begins with `front` is a page that any version of this report wrote.
+/// Returns true if a file that begins with the bytes `front` is an HTML page that any version of this report wrote.
 pub(crate) fn is_page(front: &[u8]) -> bool {
     let head = FRAME.split_once("<style>").map_or(FRAME, |(head, _)| head);
     front.starts_with(head.as_bytes())

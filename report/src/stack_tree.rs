@@ -41,7 +41,8 @@ impl<'a> StackTree<'a> {
         }
     }
 
-    /// Returns the node of a slice inside `parent`, or `None` for async spans, which are not part of stacks.
+    /// Returns the number of the tree's node for a slice whose surrounding slice has the node `parent`, or `None` for
+    /// async spans, which are not part of stacks.
     pub(crate) fn open(&mut self, parent: Option<u32>, slice: &SliceRecord) -> Option<u32> {
         let process = self.process(slice)?;
         let child = child(process, parent, slice.key);
@@ -71,7 +72,8 @@ impl<'a> StackTree<'a> {
         self.processes.get(thread).copied()
     }
 
-    /// Counts a slice in a node. A slice without a node of its own adds only its self time to the node around it.
+    /// Adds a slice's call and its times in ns to a node of the tree. A slice without a node of its own adds only its
+    /// self time to the node around it.
     pub(crate) fn count(&mut self, node: u32, key: u32, dur_ns: i64, self_ns: i64) {
         let has_own_node = self.node_keys[node as usize] == key;
         let node = &mut self.nodes[node as usize];

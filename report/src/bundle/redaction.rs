@@ -345,7 +345,7 @@ fn other_data(head: &[u8]) -> Value {
     json!(serde_json::Map::from_iter(members))
 }
 
-/// Returns a JSON value unchanged if it is a number, true, false or null, and otherwise `None`.
+/// Returns a JSON value unchanged if it is a number of ordinary length, true, false or null, and otherwise `None`.
 fn number(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     let is_kept = !matches!(value.first()?, b'"' | b'[' | b'{') && value.len() <= MOST_DIGITS;
     is_kept.then_some(Cow::from(value))

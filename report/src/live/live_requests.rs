@@ -244,8 +244,8 @@ impl LiveRequests {
         over.into_iter().for_each(|request| self.fold_one(request));
     }
 
-    /// Adds a tenth of the open ids, those without an event for the longest time, to the sums, and forgets their
-    /// events.
+    /// Adds the requests of about a tenth of the open ids, those without an event for the longest time, to the sums,
+    /// and forgets their events.
     fn make_room(&mut self) {
         let open = self.open.iter();
         for request in oldest_tenth(open.map(|(request, open)| (open.last_event_at, *request))) {
@@ -307,7 +307,7 @@ fn all_lives(moments: &[RequestMoment], tokens: &[RequestToken]) -> Vec<Life> {
     lives
 }
 
-/// Returns the request ids of a tenth of all entries: those with the oldest times.
+/// Returns the request ids with the oldest times, at most a tenth of the maximum number of open ids.
 fn oldest_tenth(all: impl Iterator<Item = (Instant, u64)>) -> Vec<u64> {
     let mut all: Vec<(Instant, u64)> = all.collect();
     all.sort_unstable();
@@ -376,7 +376,8 @@ impl RequestSums {
         }
     }
 
-    /// Sorts the lists of the latest and the slowest requests, and cuts them to the length that live views show.
+    /// Sorts the lists of the latest and the slowest requests, and cuts them to the length that live views show. The
+    /// newest and the slowest come first.
     pub(super) fn sort(&mut self) {
         let id = |request: &Request| request.request_id.to_string();
         self.latest
