@@ -197,7 +197,8 @@ fn shorter(ns: i64, share: f64) -> i64 {
     (ns as f64 * share) as i64
 }
 
-/// Returns the part of a trace to show: around the middle of `verdict_place`, or else the end of the serving time.
+/// Chooses the time range of a trace that a bundle contains: around the middle of `verdict_place`, or else the end of
+/// the serving time.
 fn part(verdict_place: Option<TraceRange>, serving_end_ns: i64, end_ns: i64) -> TraceRange {
     let from_ns = match verdict_place {
         Some(place) => place.from_ns + place.dur_ns / 2 - PART_NS / 2,
@@ -210,7 +211,8 @@ fn part(verdict_place: Option<TraceRange>, serving_end_ns: i64, end_ns: i64) -> 
     }
 }
 
-/// Returns versions, system, losses and damage, without any text from the program.
+/// Returns a JSON object about how the run was recorded: versions, system, losses and damage, without any text from the
+/// program.
 fn recording(report: &Report, options: &Options, redaction: &mut Redaction) -> Value {
     let exes = options
         .paths

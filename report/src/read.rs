@@ -415,7 +415,8 @@ impl Run<'_> {
         Ok((counts, found.finish()?))
     }
 
-    /// Computes the tables of devices, and adds their gaps to the edges.
+    /// Computes the report's tables about devices from their slices, and adds the edges (start and end) of the devices'
+    /// idle gaps to `edges`.
     fn device_tables(
         &self,
         slices: &Sorted<DeviceSlice>,
@@ -507,7 +508,8 @@ fn engine_settings(by_process: BTreeMap<usize, BTreeMap<String, Value>>) -> Vec<
     settings.collect()
 }
 
-/// Returns a caution if requests with the same id could not be separated.
+/// Returns a caution for the reader if `mixed` requests, which shared an id with another one, could not be separated.
+/// Returns `None` if there are none.
 fn mixed_ids(mixed: u64) -> Option<String> {
     let (requests, each) = match mixed {
         0 => return None,
@@ -519,7 +521,8 @@ fn mixed_ids(mixed: u64) -> Option<String> {
     ))
 }
 
-/// Adds the edges at which devices, requests and losses begin and end.
+/// Adds the times at which devices, requests and losses of events begin and end to `edges`, and returns all edges in
+/// order.
 fn with_edges(
     mut edges: Sorter<'_, Edge>,
     devices: &[DeviceTime],
@@ -576,7 +579,7 @@ fn with_verdict(
     report
 }
 
-/// Returns true if a window ends before the run does.
+/// Returns true if the user chose a window of the run that has an end, so that later events are missing.
 fn is_cut(events: &TraceEvents<'_>) -> bool {
     let window = events.report().window.as_ref();
     window.is_some_and(|window| window.to_ns.is_some())
