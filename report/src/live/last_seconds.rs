@@ -26,7 +26,7 @@ pub(super) struct LastSeconds {
 }
 
 impl LastSeconds {
-    /// Records that the run has reached a time of the trace, so that older seconds can be forgotten.
+    /// Records that the run has reached a time of the trace, so that older seconds can be dropped.
     pub(super) fn advance_to(&mut self, ns: i64) {
         self.newest_ns = self.newest_ns.max(ns);
     }

@@ -225,7 +225,7 @@ impl LiveRequests {
         full.into_iter().for_each(|request| self.fold_one(request));
     }
 
-    /// Adds all requests that have ended to the sums, and forgets their events. It is called when no more events will
+    /// Adds all requests that have ended to the sums, and drops their events. It is called when no more events will
     /// come.
     pub(super) fn fold_all(&mut self) {
         self.fold_due(|_| true);
