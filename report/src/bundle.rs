@@ -154,8 +154,8 @@ fn redact(redaction: &mut Redaction, merged: &Path, trace: &Path) -> io::Result<
     redaction.copy(BufReader::new(private), out)
 }
 
-/// Writes the events in a time range of a trace to a file for the bundle. The range is shortened until the file has at
-/// most `max_bytes`. Returns the time range that it covers.
+/// Writes the part `place` of a trace to `out`, shortened until the file has at most `max_bytes`. After [`TRIES`] attempts
+/// the file is kept even if it is larger. Returns the time range that it covers.
 fn write_part(
     trace: &Path,
     mut place: TraceRange,
