@@ -182,8 +182,8 @@ pub struct Batching {
 }
 
 impl Batching {
-    /// Returns the time that a prompt adds to a step, in ns, and its share of the time of all these steps. Returns
-    /// `None` if a duration is unknown.
+    /// Returns the time that a prompt adds to a step with decodes, in ns, and the share of this time in the time of all
+    /// steps with decodes, with or without a prompt. Returns `None` if a duration is unknown.
     pub fn stall(&self) -> Option<(f64, f64)> {
         let is_known = self.decode_step_ns > 0.0 && self.mixed_step_ns > 0.0;
         let more_ns = self.mixed_step_ns - self.decode_step_ns;

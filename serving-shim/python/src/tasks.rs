@@ -277,8 +277,8 @@ pub(crate) fn exit_freed(owner: Owner, end: End<'_>) -> bool {
     true
 }
 
-/// Returns the track that shows the innermost span of an asyncio task, for writing an event that began at `start_ns`. Returns `None` if the task has no such
-/// track.
+/// Returns the track that shows the innermost span of an asyncio task, for writing an event that began at `start_ns`. Returns `None` if the task has no span,
+/// or if the event would overlap an earlier span on that track.
 pub(crate) fn track_since(task: &Bound<'_, PyAny>, start_ns: u64) -> Option<Track> {
     let lanes = lanes();
     let lane = lanes.by_task.get(&task.as_ptr().addr())?;

@@ -77,8 +77,8 @@ impl<'f> EarlyArrows<'f> {
         })
     }
 
-    /// Reverses the arrows that end before they begin, by changing the phases of their events in `file`. Returns the number of early ends. If an
-    /// arrow has several, the first one becomes the start.
+    /// Reverses the arrows that end before they begin, by changing the phases of their events in `file`: the first early end becomes the start, and
+    /// the old start a step. Returns the number of early ends.
     pub(super) fn reverse(self, file: &File) -> io::Result<u64> {
         let (ends, mut reversed) = (self.ends.finish()?, 0);
         for arrow in ends.chunk_by(|one, next| one.key == next.key) {

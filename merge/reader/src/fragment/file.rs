@@ -136,7 +136,8 @@ impl Fragment {
         self.content.bytes().len() as u64
     }
 
-    /// Splits the content into pieces. Calls `found` for each piece, in order, and `count` with the number of bytes processed since the last call.
+    /// Splits the content of this file, one segment of a fragment, into pieces: blocks, and lines outside of blocks. Calls `found` for
+    /// each piece, in order, and `count` with the number of bytes processed since the last call.
     pub fn pieces(&self, count: impl FnMut(usize), found: impl FnMut(Range<usize>, Piece)) {
         let bytes = self.content.bytes();
         split_range(bytes, 0..bytes.len(), count, found);
