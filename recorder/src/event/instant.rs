@@ -78,7 +78,8 @@ fn site_event(
     });
 }
 
-/// Returns the contents of an event of a call site.
+/// Combines the name and category of a call site with one event's own text (`middle`) and `args`,
+/// ready to be written.
 #[inline(always)]
 fn site_body<'a>(site: &'static Site, middle: &'a [u8], args: &'a [u8]) -> Body<'a> {
     Body {

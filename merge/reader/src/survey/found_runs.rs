@@ -120,7 +120,7 @@ impl Candidate {
         })
     }
 
-    /// Describes a run that was chosen although it is not the newest one in its directory.
+    /// Returns the notice for the user that this run was chosen. `which` says how it was chosen, such as "the newest live run".
     fn notice(&self, which: &str) -> String {
         let ids = Vec::from_iter(run_ids(&self.directory, &Runs::Previous));
         let (ids, directory) = (ids.join(", "), self.directory.display());

@@ -56,7 +56,7 @@ impl Sites {
         label.unwrap_or_else(|| name_members(b"?", 1))
     }
 
-    /// Reserves room for a text; `None` if there is not enough left.
+    /// Subtracts the length of a text that is about to be copied from the remaining budget. Returns `None` if the budget is exhausted.
     fn reserve(&mut self, bytes: usize) -> Option<()> {
         self.room = self.room.checked_sub(bytes)?;
         Some(())
