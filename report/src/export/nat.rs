@@ -279,8 +279,9 @@ fn time_figures(times: &Quantiles) -> Option<Value> {
     (times.n > 0).then_some(figures)
 }
 
-/// Returns the rate of ended requests per second as JSON, with confidence intervals. `whole` contains the start and end
-/// of each request in ns. Returns `None` if they cover no time.
+/// Returns the number of ended requests per second between the first start and the last end as JSON, with confidence
+/// intervals. `whole` contains the start and end of each ended request in ns. Returns `None` if there are none, or no
+/// time between them.
 fn throughput(whole: &[(i64, i64)]) -> Option<Value> {
     let from_ns = whole.iter().map(|(from_ns, _)| *from_ns).min()?;
     let to_ns = whole.iter().map(|(_, to_ns)| *to_ns).max()?;
@@ -291,7 +292,8 @@ fn throughput(whole: &[(i64, i64)]) -> Option<Value> {
     (to_ns > from_ns).then_some(figures)
 }
 
-/// Adds a number of values, their mean and its 90, 95 and 99 % confidence intervals to a JSON object.
+/// Returns `figures` with the number of values, their mean and its 90, 95 and 99 % confidence intervals added. The
+/// intervals are null if `within` is `None`.
 fn with_intervals(n: u64, mean: f64, within: Option<[[f64; 2]; 3]>, mut figures: Value) -> Value {
     figures["n"] = json!(n);
     figures["mean"] = json!(mean);
@@ -301,7 +303,7 @@ fn with_intervals(n: u64, mean: f64, within: Option<[[f64; 2]; 3]>, mut figures:
     figures
 }
 
-/// Returns the 90th, 95th and 99th percentiles as JSON, in seconds.
+/// Returns the 90th, 95th and 99th percentiles of durations as JSON, in seconds.
 fn percentiles(times: &Quantiles) -> Value {
     json!({"p90": times.p90_ns / 1e9, "p95": times.p95_ns / 1e9, "p99": times.p99_ns / 1e9})
 }

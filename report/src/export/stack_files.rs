@@ -83,7 +83,7 @@ struct Function<'a> {
     called: BTreeMap<&'a str, Called>,
 }
 
-/// Returns the text of a file with the calls between names in the [format of
+/// Returns the text of a file with the self times of names and the calls between them, in the [format of
 /// callgrind](https://valgrind.org/docs/manual/cl-format.html). Each process is a file, and each name in it is a
 /// function. There are no line numbers.
 pub(super) fn callgrind(report: &RunReport) -> String {

@@ -77,7 +77,8 @@ fn waited(report: &RunReport, finding: &Finding) -> f64 {
     share.min(1.0)
 }
 
-/// Returns the place of the longest idle gap of any device that has `cause` as its main cause.
+/// Returns the time range of the longest idle gap of any device that has `cause` as its main cause, or `None` if none
+/// of the gaps in the report has.
 fn longest_gap(report: &RunReport, cause: IdleCause) -> Option<TraceRange> {
     let mut gaps = report.long_gaps.iter();
     let gap = gaps.find(|gap| gap.cause == cause)?;

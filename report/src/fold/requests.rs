@@ -134,8 +134,8 @@ impl<'f> RequestRecords<'f> {
 }
 
 impl SortedRequests {
-    /// Calls `begin` with each request id, then `found` with each request that used this id. Both also receive
-    /// `target`.
+    /// Calls `begin` with the hash of each request id and its run, then `found` with each request that used this id.
+    /// Both also receive `target`.
     fn each<T>(
         &self,
         target: &mut T,
@@ -266,7 +266,8 @@ impl Requests<'_> {
         }
     }
 
-    /// Turns a life into a request, and counts its tokens, phases and prompts.
+    /// Adds the tokens and prompts of a life, and the request that it was with its phases. There is no request if it
+    /// neither arrived nor was queued.
     fn add(&mut self, mut life: Life, gaps: &mut Gaps<'_, '_>) -> io::Result<()> {
         gaps.tokens(&life)?;
         self.scheduling.add(&life);
@@ -289,7 +290,8 @@ impl Requests<'_> {
 }
 
 impl Scheduling {
-    /// Counts how often a request was scheduled, and notes the cached tokens of its prompts.
+    /// Counts the processes that scheduled a request. For each of its prompts, notes whether it was scheduled and the
+    /// request's cached tokens.
     fn add(&mut self, life: &Life) {
         self.scheduled += life.scheduled();
         for (prompt, is_scheduled) in life.prompts() {
@@ -301,7 +303,7 @@ impl Scheduling {
     }
 }
 
-/// Returns the run id of a process, or 0 if `runs`, which lists the run id of each process, lacks it.
+/// Returns the run of a process, or 0 if it is unknown. `runs` contains the run of each process.
 fn run(runs: &[u64], process: u32) -> u64 {
     runs.get(process as usize).copied().unwrap_or(0)
 }
@@ -319,14 +321,14 @@ struct Gaps<'s, 'f> {
 }
 
 impl Gaps<'_, '_> {
-    /// Adds a time between two tokens, and reports it to the sink.
+    /// Adds a time between two tokens in ns, and reports it to the sink.
     fn push(&mut self, ns: i64) -> io::Result<()> {
         self.sink.gap(ns);
         self.gaps.push(0, ns)
     }
 
-    /// Reports the tokens of one request to the sink, with the times between them. Does nothing if the request's run
-    /// has lists of outputs, see [`Gaps::outputs`].
+    /// Adds the times between the tokens of one request, and reports them and the tokens to the sink. Does nothing if a
+    /// frontend listed outputs in the request's run, because [`Gaps::outputs`] adds them.
     fn tokens(&mut self, life: &Life) -> io::Result<()> {
         let tokens = life.tokens();
         let request_run = life.any_process().map(|process| run(self.runs, process));
@@ -339,8 +341,8 @@ impl Gaps<'_, '_> {
             .try_for_each(|two| self.push(two[1] - two[0]))
     }
 
-    /// Reports the outputs that frontends listed to the sink, with the times between consecutive outputs of each
-    /// request. A time during which recording was paused is left out.
+    /// Adds the times between consecutive outputs of each request that frontends listed, and reports them and the
+    /// outputs to the sink. A time during which recording was paused is left out.
     fn outputs(&mut self, outputs: &Sorted<RequestOutput>) -> io::Result<()> {
         for list in outputs.chunk_by(|one, next| one.key == next.key) {
             list.iter()

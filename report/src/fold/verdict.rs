@@ -66,7 +66,7 @@ fn costliest<const N: usize>(candidates: [Option<Candidate>; N]) -> Option<Candi
     found.max_by(|one, other| one.waited.total_cmp(&other.waited))
 }
 
-/// Returns the report's first finding with the given rule name.
+/// Returns the report's first finding with the given rule name, or `None` if there is none.
 fn finding<'a>(report: &'a RunReport, rule: &str) -> Option<&'a Finding> {
     report.findings.iter().find(|finding| finding.rule == rule)
 }
@@ -95,7 +95,7 @@ fn mean_level(report: &RunReport, kind: SeriesKind) -> Option<f64> {
     (!means.is_empty()).then(|| means.iter().sum())
 }
 
-/// Returns the verdict that a process crashed, or `None` if none did.
+/// Returns the verdict that a process crashed, or `None` if the run did not crash.
 fn crash(report: &RunReport) -> Option<Verdict> {
     let crash = report.crash.as_ref()?;
     let name = |process: usize| report.process_name(process);

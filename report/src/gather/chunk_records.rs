@@ -178,8 +178,8 @@ impl ChunkRecords {
         }
     }
 
-    /// Adds the slice of a span and what follows from it, such as device work or an activity. A span without an end is
-    /// recorded as unfinished instead.
+    /// Adds a span: what it says about requests, its slice, and what follows from the slice, such as device work or an
+    /// activity. A span without an end has no slice and is recorded as unfinished instead.
     fn add_slice(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>, process: usize) {
         let (name, category) = (event.name(), event.category());
         self.add_moments(context, event, &name, process);
@@ -229,7 +229,9 @@ impl ChunkRecords {
         }
     }
 
-    /// Records the launches of device work that a host span with this process number, end and key number contains.
+    /// Adds what a host span says about launches of device work: that it launches some, if its category is for
+    /// launches, and the calls that its args number. The last argument contains the process number, the end in ns and
+    /// the number of the name key.
     fn add_launch(
         &mut self,
         devices: &Devices,
@@ -278,7 +280,7 @@ impl ChunkRecords {
         keys.number(place, row_kind, name, || group.or_else(thread_name))
     }
 
-    /// Adds a slice of work that ran on a device. `key` is the number of its name key.
+    /// Adds a slice of work that ran on a device. `end_ns` is its end, and `key` is the number of its name key.
     fn add_work(
         &mut self,
         event: &PlacedEvent<'_>,
@@ -363,12 +365,14 @@ impl ChunkRecords {
     }
 }
 
-/// Returns the value of one series of a counter event, rounded to a whole number.
+/// Returns the value of one series of a counter event, rounded to a whole number. Returns `None` if the value is
+/// missing, negative or over `u32::MAX`.
 fn count(event: &PlacedEvent<'_>, series: &str) -> Option<u64> {
     arg(event, series).and_then(rounded).map(u64::from)
 }
 
-/// Reads the token counts of a step from an engine's `tokens` counter. Returns `None` if one of them is missing.
+/// Reads the token counts of a step from an engine's `tokens` counter. Returns `None` if one of them is missing or
+/// invalid.
 fn step_tokens(event: &PlacedEvent<'_>, process: usize) -> Option<StepTokens> {
     Some(StepTokens {
         process,
@@ -379,7 +383,7 @@ fn step_tokens(event: &PlacedEvent<'_>, process: usize) -> Option<StepTokens> {
 }
 
 /// Reads the counts of speculated tokens in a step from an engine's `speculation` counter. Returns `None` if one of
-/// them is missing.
+/// them is missing or invalid.
 fn speculation(event: &PlacedEvent<'_>, process: usize) -> Option<StepSpeculation> {
     Some(StepSpeculation {
         process,

@@ -38,12 +38,12 @@ impl TimeRange {
     }
 }
 
-/// Returns the end of an event's span in ns, or `None` for a span without an end.
+/// Returns the end of an event's span in ns, or `None` if the event has no span or the span has no end.
 fn span_end(event: &PlacedEvent<'_>) -> Option<i64> {
     event.end_ns().filter(|_| !event.is_unfinished())
 }
 
-/// Returns true if an event begins a span or contains a whole one.
+/// Returns true if an event is a whole span or the start of one.
 fn is_span(event: &PlacedEvent<'_>) -> bool {
     matches!(
         event.phase,
@@ -61,7 +61,7 @@ fn step_number(event: &PlacedEvent<'_>) -> Option<u64> {
 pub(crate) struct Levels(pub(crate) BTreeMap<(SeriesKind, usize), Edge>);
 
 impl Levels {
-    /// Stores the latest value of each engine counter that occurs in `edges`. Other changes are ignored.
+    /// Stores the latest value of each engine counter that occurs in `edges`. Changes that set no counter are ignored.
     fn update(&mut self, edges: Vec<Edge>) {
         for edge in edges {
             if let Some(kind) = edge.kind.level() {
@@ -108,7 +108,8 @@ pub(crate) struct RequestEvents {
 }
 
 impl RequestEvents {
-    /// Adds an event if it is relevant to the request of the pass, such as a token, a step or an earlier counter value.
+    /// Adds an event if it is relevant to the request of the pass: one of its tokens, a step during it, its span with
+    /// the frontend's number, or a counter value from before its arrival.
     pub(crate) fn add(&mut self, pass: &RequestPass<'_>, event: &PlacedEvent<'_>) {
         if event.phase == Phase::Counter {
             if event.ts_ns <= pass.time.from_ns {
@@ -158,7 +159,8 @@ pub(crate) struct OutputsOfRequest {
 }
 
 impl OutputsOfRequest {
-    /// Adds the outputs of one request that a frontend's span lists. `key` is the sort key of that request's outputs.
+    /// Adds the outputs of one request that a frontend's span lists, and the pause before the span, if any. `key` is
+    /// the sort key of that request's outputs.
     pub(crate) fn add(&mut self, context: &ChunkContext<'_>, key: u64, event: &PlacedEvent<'_>) {
         if is_span(event) {
             let process = number(context.threads[event.thread].process);
@@ -249,7 +251,8 @@ pub(crate) struct StepEvents {
 }
 
 impl StepEvents {
-    /// Adds an event if it is in the time of the pass's step: a span, a counter value or a flow between processes.
+    /// Adds an event if it is in the time range of the pass: a span, a counter value or a flow from the engine to the
+    /// workers. The batch is taken only from spans of the pass's step.
     pub(crate) fn add(&mut self, pass: &StepPass<'_>, event: &PlacedEvent<'_>) {
         let process = pass.context.threads[event.thread].process;
         if is_span(event) && pass.time.overlaps(event) {
@@ -329,7 +332,8 @@ pub(crate) struct MomentEvents {
 }
 
 impl MomentEvents {
-    /// Adds an event if it is a counter value before `at_ns` or a span that was open at that time.
+    /// Adds an event if it is a counter value from no later than `at_ns`, or a span on a thread or a device track that
+    /// was open at that time. Async spans are left out.
     pub(crate) fn add(&mut self, context: &ChunkContext<'_>, at_ns: i64, event: &PlacedEvent<'_>) {
         if event.ts_ns > at_ns {
             return;

@@ -34,7 +34,8 @@ pub(crate) struct DeviceSlice {
 }
 
 impl DeviceSlice {
-    /// Creates the record of a slice of computation on a device, with its start and end in ns. Its launch is unknown.
+    /// Creates the record of a slice of computation on a device, or of a step of a worker without a device, with its
+    /// start and end in ns. Its launch is unknown.
     pub(crate) fn new(device: u32, (start_ns, end_ns): (i64, i64), stream: u32) -> DeviceSlice {
         DeviceSlice {
             device,
@@ -61,7 +62,7 @@ impl DeviceSlice {
     }
 
     /// Returns the time in ns by which the slice seems to start before its launch, because of clock errors. It is 0 for
-    /// most slices.
+    /// most slices, and if the launch is unknown.
     pub(crate) fn early_ns(&self) -> i64 {
         self.queue_ns().map_or(0, |_| (-self.launched_ns).max(0))
     }
@@ -99,8 +100,9 @@ pub(crate) struct LaunchEnd {
 }
 
 impl LaunchEnd {
-    /// Returns the end of a launch, on the host or on the device, that a flow event represents. Returns `None` if its
-    /// trace has no device.
+    /// Returns the end of a launch, on the host or on the device, that a flow event represents. Returns `None` if the
+    /// trace of the process has no device, if the event has no id or ends a flow outside of work, or if the device of
+    /// the work is unknown.
     pub(crate) fn from_flow(
         devices: &Devices,
         event: &PlacedEvent<'_>,
@@ -129,8 +131,8 @@ impl LaunchEnd {
         })
     }
 
-    /// Returns the ends of launches, on the host or on a device, that a span names by launch numbers in its args.
-    /// `dur_ns` is the duration of a call, or `None` for work.
+    /// Returns the ends of launches, on the host or on a device, that a span identifies by launch numbers in its args.
+    /// `dur_ns` is the duration of a call in ns, or `None` for work.
     pub(crate) fn from_args(
         devices: &Devices,
         event: &PlacedEvent<'_>,

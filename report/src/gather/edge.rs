@@ -46,8 +46,8 @@ pub(crate) struct Edge {
 }
 
 impl EdgeKind {
-    /// Returns the load quantity of an engine that such a change sets, for example the running requests, or `None` for
-    /// other changes.
+    /// Returns the load figure of an engine that a change of this kind sets, for example the number of running
+    /// requests, or `None` for other changes.
     pub(crate) fn level(self) -> Option<SeriesKind> {
         match self {
             EdgeKind::Running => Some(SeriesKind::Running),
@@ -59,7 +59,7 @@ impl EdgeKind {
 }
 
 impl Edge {
-    /// Creates a change of a process at `ns` whose value is 0.
+    /// Creates a change of a process at the time `ns`, with the value 0.
     pub(crate) fn new(ns: i64, kind: EdgeKind, process: u32) -> Edge {
         Edge {
             ns,
@@ -72,7 +72,8 @@ impl Edge {
 
 impl Record for Edge {}
 
-/// Converts an index, such as the number of a process, to the `u32` that records use.
+/// Converts an index, such as the number of a process, to the `u32` that records use. An index that does not fit
+/// becomes `u32::MAX`.
 pub(crate) fn number(process: usize) -> u32 {
     u32::try_from(process).unwrap_or(u32::MAX)
 }

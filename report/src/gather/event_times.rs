@@ -69,7 +69,8 @@ impl EventTimes {
         }
     }
 
-    /// Records the first and the last event of a process in one part of the run, which `key` identifies.
+    /// Records the first and the last event of a process in one part of the run. `key` contains the process and the
+    /// part.
     fn extend(&mut self, key: (u32, i64), (first_ns, last_ns): (i64, i64)) {
         let times = self.ends.entry(key).or_insert((first_ns, last_ns));
         *times = (times.0.min(first_ns), times.1.max(last_ns));
@@ -83,6 +84,7 @@ impl EventTimes {
     }
 
     /// Returns the times of at least `least_ns` in which a process recorded no event, ordered by process and time.
+    /// Times inside one part of the run are not found.
     pub(crate) fn silences(self, least_ns: i64) -> Vec<Silence> {
         let mut ends: Vec<((u32, i64), (i64, i64))> = self.ends.into_iter().collect();
         ends.sort_unstable();

@@ -61,8 +61,9 @@ pub(crate) struct NameKeys {
 }
 
 impl NameKeys {
-    /// Returns the number of the key with this place, kind of track, category and name. A new key is added, and `group`
-    /// returns the name of its thread or request.
+    /// Returns the number of the key with this place, kind of track, category and name. If the key is new, it is added,
+    /// and `group` is called for the name of its thread or request. If there are too many threads or requests, further
+    /// ones share their keys.
     pub(crate) fn number(
         &mut self,
         mut place: NamePlace,

@@ -13,7 +13,8 @@ pub(crate) struct ProcessIds {
 }
 
 impl ProcessIds {
-    /// Records that a process handled the request with this id hash. Only the smallest hashes of each process are kept.
+    /// Records that a process handled the request whose id has the hash `id`. Only the smallest hashes of each process
+    /// are kept.
     pub(crate) fn add(&mut self, process: usize, id: u64) {
         let ids = self.ids.entry(process).or_default();
         if ids.insert(id) && ids.len() > KEPT {

@@ -36,7 +36,7 @@ impl Prompt {
         (self.blocks - self.hashed) * self.block_tokens
     }
 
-    /// Returns the number of prompt tokens without those in full blocks that lack a hash. Only these tokens count for
+    /// Returns the number of prompt tokens that are not in a full block without a hash. Only these tokens count for
     /// prefixes.
     pub(crate) fn counted_tokens(&self) -> u64 {
         self.tokens - self.tokens_without_hash()
@@ -62,7 +62,8 @@ pub(crate) struct PromptBlock {
 impl Record for PromptBlock {}
 
 /// Returns the prompt that an event with block hashes describes, and the hashes of its blocks. Returns `None` if an arg
-/// is missing, if the blocks have more tokens than the prompt, or if there are more hashes than blocks.
+/// is missing, if the event does not name exactly one request, if it has no valid hash, if the blocks have more tokens
+/// than the prompt, or if there are more hashes than blocks.
 pub(crate) fn prompt(
     event: &PlacedEvent<'_>,
     process_run: ProcessRun,
@@ -89,7 +90,8 @@ pub(crate) fn prompt(
     (prompt.hashed > 0 && fits()?).then_some((prompt, hashes))
 }
 
-/// Parses the block hashes in a text of fixed-width hexadecimal numbers, up to the first invalid one.
+/// Parses the block hashes in a text of hexadecimal numbers with 16 digits each, up to the first invalid one and at
+/// most [`MOST_BLOCKS`].
 fn hashes(text: &str) -> Vec<u64> {
     let hash = |digits: &[u8; DIGITS]| {
         let digits = std::str::from_utf8(digits).ok()?;

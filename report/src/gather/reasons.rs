@@ -14,7 +14,7 @@ pub(crate) struct Reasons {
 }
 
 impl Reasons {
-    /// Returns the number of a finish reason. A new reason is added, or counted as `other` if there are too many.
+    /// Returns the number of a finish reason. A new reason is added, or becomes `other` if there are too many.
     pub(crate) fn number(&mut self, reason: String) -> u32 {
         if let Some(number) = self.numbers.get(&reason) {
             return *number;
@@ -37,7 +37,8 @@ impl Reasons {
         std::iter::once(0).chain(numbers).collect()
     }
 
-    /// Returns the text of the finish reason with this number, or `None` for 0, which means no reason.
+    /// Returns the text of the finish reason with this number. Returns `None` for 0, which means no reason, and for
+    /// unknown numbers.
     pub(crate) fn text(&self, number: u32) -> Option<Arc<str>> {
         let place = usize::try_from(number).ok()?.checked_sub(1)?;
         self.texts.get(place).cloned()

@@ -98,13 +98,13 @@ impl MomentKind {
 }
 
 impl RequestMoment {
-    /// Returns the end of the moment's span in ns, or `None` if it is not a span or has no end.
+    /// Returns the end of the moment's span in ns, or `None` if the moment has no span or the span has no end.
     pub(crate) fn end_ns(&self) -> Option<i64> {
         Some(self.end_ns.0).filter(|end_ns| *end_ns != i64::MAX)
     }
 
     /// Creates the moment at which an engine recorded the block hashes of a request's prompt. `request` is the hash of
-    /// the request, `prompt` the number of the prompt.
+    /// the request's run and id, and `prompt` is the number of the prompt.
     pub(crate) fn from_prompt(
         request: u64,
         process: u32,
@@ -216,7 +216,7 @@ pub(crate) fn ids(event: &PlacedEvent<'_>) -> Vec<String> {
     written.into_iter().filter_map(id).collect()
 }
 
-/// Converts a request id from JSON, where it is a string or a number. Returns `None` for other values.
+/// Converts a request id from JSON, where it is a text or a whole number. Returns `None` for other values.
 fn id(written: &[u8]) -> Option<String> {
     let number = || serde_json::from_slice::<u64>(written).ok();
     let text = serde_json::from_slice(written).ok();
@@ -239,8 +239,8 @@ pub(crate) struct RequestArgs {
 }
 
 impl RequestArgs {
-    /// Reads the args of a request's event. `waited_ns` is 0 unless `is_http` is true. The finish reason gets a number
-    /// in `reasons`.
+    /// Reads the args of a request's event. The time that the request waited is read only if `is_http` is true. The
+    /// finish reason gets a number in `reasons`.
     pub(crate) fn from_event(
         event: &PlacedEvent<'_>,
         is_http: bool,
@@ -258,7 +258,7 @@ impl RequestArgs {
     }
 
     /// Adds the args of another event of the same request. Of two token counts, the larger is kept. A reason of the
-    /// other event replaces the present one.
+    /// other event replaces the present one. The time that the request waited does not change.
     pub(crate) fn add(&mut self, other: &RequestArgs) {
         self.prompt_tokens = self.prompt_tokens.max(other.prompt_tokens);
         self.cached_tokens = self.cached_tokens.max(other.cached_tokens);
@@ -304,8 +304,8 @@ impl Record for NamePiece {
 }
 
 impl NamePiece {
-    /// Splits the request id `id` into pieces of at most 43 bytes. Each gets its position and `request`, the hash that
-    /// identifies the request.
+    /// Splits the request id `id` into pieces of at most 43 bytes. Each piece contains its position and `request`, the
+    /// hash of the request's run and id.
     pub(crate) fn split(request: u64, id: &str) -> impl Iterator<Item = NamePiece> {
         let pieces = id.as_bytes().chunks(PIECE);
         pieces.zip(0..).map(move |(piece, nth)| {

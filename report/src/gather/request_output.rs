@@ -47,7 +47,8 @@ impl Pauses {
         self.0 = last.into_iter().collect();
     }
 
-    /// Returns true if recording of `process` resumed, after a pause, later than `start_ns` and no later than `end_ns`.
+    /// Returns true if `process` resumed recording after a pause, at a time after `start_ns` and no later than
+    /// `end_ns`.
     pub(crate) fn interrupt(&self, process: u32, start_ns: i64, end_ns: i64) -> bool {
         let first_after = self.0.range((process, start_ns.saturating_add(1))..).next();
         first_after.is_some_and(|(other, ts_ns)| *other == process && *ts_ns <= end_ns)

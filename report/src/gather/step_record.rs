@@ -45,8 +45,8 @@ pub(crate) struct StepRecord {
 }
 
 impl StepRecord {
-    /// Creates the record of a worker's step from its span: the process number, the track, the start and end in ns, and
-    /// the number of the span's name key.
+    /// Creates the record of a worker's step from its span. `times` contains the start and the end in ns, and `key` is
+    /// the number of the name key.
     pub(crate) fn from_span(process: u32, track: u64, times: (i64, i64), key: u32) -> StepRecord {
         StepRecord {
             process,
@@ -86,8 +86,8 @@ impl StepRecord {
         (!self.is_engine).then_some(self.key)
     }
 
-    /// Returns a copy of the step whose key number is valid in the whole run. `numbers` contains the run's number for
-    /// each key number of the chunk.
+    /// Returns a copy of the step with the run's key number instead of the chunk's. `numbers` contains the run's number
+    /// for each key number of the chunk.
     pub(crate) fn renumbered(self, numbers: &[u32]) -> StepRecord {
         let key = self.key().map_or(NO_KEY, |key| numbers[key as usize]);
         StepRecord { key, ..self }

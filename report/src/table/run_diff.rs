@@ -147,14 +147,13 @@ pub struct MetricDiff {
 }
 
 impl MetricDiff {
-    /// Returns true if the figure differs between the runs by both the confidence interval of the ratio and the p-value
-    /// (under 5 %).
+    /// Returns true if both tests show a difference between the runs: the confidence interval of the ratio excludes 1,
+    /// and the p-value is below 5 %.
     pub fn is_clear(&self) -> bool {
         self.is_apart(0.05)
     }
 
-    /// Returns true if the figure differs between the runs more than chance explains, although several figures are
-    /// tested.
+    /// Returns true if the runs differ in this figure more than chance explains, although several figures are tested.
     pub fn is_certain(&self) -> bool {
         self.is_apart(CERTAIN)
     }
@@ -245,8 +244,8 @@ named_enum! {
 }
 
 impl Metric {
-    /// Returns this figure of one request in ns, or `None` if the trace lacks it. ITL has no value per request, only
-    /// one for all requests.
+    /// Returns this figure of one request in ns, or `None` if it is unknown. It is always `None` for ITL, which is a
+    /// figure of all requests together.
     pub(crate) fn value(self, request: &Request) -> Option<i64> {
         match self {
             Metric::Queue => request.queue_ns(),

@@ -87,7 +87,8 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    /// Returns the share of the time of all devices, from 0 to 1, in which they were idle for this cause.
+    /// Returns the share of the time of all devices, from 0 to 1, in which they were idle for this cause. Workers whose
+    /// device is not recorded count as devices.
     pub fn idle_share(&self, cause: IdleCause) -> f64 {
         let wall_ns: f64 = self.timed().map(|time| time.wall_ns as f64).sum();
         let ns: f64 = self
@@ -108,15 +109,16 @@ impl RunReport {
         self.device.iter().chain(&self.worker)
     }
 
-    /// Returns the longest wait of a device for another worker, with the device that waited.
+    /// Returns the device that waited longest in total for one other worker, with that wait, or `None` if no device
+    /// waited.
     pub(crate) fn longest_wait(&self) -> Option<(&DeviceIdle, &RankWait)> {
         let idle = self.idle.iter();
         let waits = idle.filter_map(|device| Some((device, device.waited_for.first()?)));
         waits.max_by_key(|(_, wait)| wait.ns)
     }
 
-    /// Returns the device that was idle longest for this cause, or `None` unless that is over 1.2 times the mean of all
-    /// devices.
+    /// Returns the device that was idle longest for this cause, or `None` unless that time is over 1.2 times the mean
+    /// of all devices.
     pub(crate) fn most_idle(&self, cause: IdleCause) -> Option<&DeviceIdle> {
         let most = self
             .idle
@@ -164,7 +166,7 @@ pub struct Unrecognized {
 }
 
 impl Unrecognized {
-    /// Returns a sentence for the HTML page about the missing kind of event. The screen breaks it after the colon.
+    /// Returns the sentence about the missing kind of event for the HTML page. The screen breaks it after the colon.
     pub(crate) fn sentence(&self) -> String {
         let Unrecognized {
             what,

@@ -65,7 +65,7 @@ struct Found {
 }
 
 impl CallTokens {
-    /// Reads the token counts from the args of a model call's event.
+    /// Reads the token counts of a call from the args of an event. A count is `None` if its arg is missing.
     fn from_args(event: &PlacedEvent<'_>) -> CallTokens {
         let count = |name| arg(event, name);
         CallTokens {
@@ -84,7 +84,7 @@ impl Call {
 }
 
 impl Found {
-    /// Adds an event if it begins an agent's span, or if it ends a span and has token counts.
+    /// Adds an event if it begins an agent's span, or if it ends any span and has token counts.
     fn add(&mut self, event: &PlacedEvent<'_>) {
         let key = |start_ns, end_ns| {
             let is_async = matches!(event.phase, Phase::AsyncBegin | Phase::AsyncEnd);
@@ -110,8 +110,8 @@ impl Found {
 }
 
 impl AgentSpan {
-    /// Reads an agent's span from its event. Returns `None` if the category is not that of a call, or if the span does
-    /// not name exactly one request.
+    /// Reads an agent's span from its event. Returns `None` if the category is no kind of call, or if the span does not
+    /// name exactly one request.
     fn from_event(event: &PlacedEvent<'_>) -> Option<AgentSpan> {
         let category = event.category();
         let mut kinds = CallKind::ALL.into_iter();
@@ -188,7 +188,7 @@ pub(super) fn calls_of_requests(requests: &[Request], spans: Vec<AgentSpan>) -> 
     all
 }
 
-/// Returns the sort key of a request's calls: start and id of the first one.
+/// Returns the sort key of a request's calls, the start and id of the first one, or `None` if there are no calls.
 fn order(calls: &[Call]) -> Option<(i64, &str)> {
     let first = calls.first()?;
     Some((first.start_ns, &first.uuid))

@@ -16,7 +16,8 @@ const OLDEST: usize = 5;
 /// Maximum number of listed findings.
 const FINDINGS: usize = 2;
 
-/// Returns what happened at the time `at_ns`: open spans, devices and requests in flight. The trace ends at `end_ns`.
+/// Returns what happened at the time `at_ns`: the phase of the run, open spans, devices, load, requests in flight and
+/// the nearest findings. `idle` lists idle times of devices. The trace ends at `end_ns`.
 pub(crate) fn one_moment(
     report: &RunReport,
     (at_ns, end_ns): (i64, i64),
@@ -59,7 +60,8 @@ fn span_at(open: &OpenAt, threads: &[TraceThread]) -> SpanAt {
     }
 }
 
-/// Returns the entries of all processes that are not devices, with their open spans at the time `at_ns`.
+/// Returns the entries of all processes that are neither devices nor groups of tracks, with their open spans at the
+/// time `at_ns`. If a process had ended by then, its spans without an end are left out.
 fn processes(
     report: &RunReport,
     at_ns: i64,
@@ -85,7 +87,7 @@ fn processes(
         .collect()
 }
 
-/// Returns what a device did at the time `at_ns`, and what it waited for if it was idle.
+/// Returns the slice that a device ran at the time `at_ns`, or the cause and time range of its idle time.
 fn device(
     report: &RunReport,
     time: &DeviceTime,
@@ -114,7 +116,7 @@ fn device(
     }
 }
 
-/// Returns those requests in flight at the time `at_ns` that arrived first.
+/// Returns the requests in flight at the time `at_ns`, at most the [`OLDEST`] that arrived first.
 fn oldest(report: &RunReport, at_ns: i64, end_ns: i64) -> Vec<RequestAt> {
     let requests = report.request.iter();
     let in_flight = requests.filter(|request| is_in_flight(request, at_ns));
@@ -133,7 +135,8 @@ fn oldest(report: &RunReport, at_ns: i64, end_ns: i64) -> Vec<RequestAt> {
         .collect()
 }
 
-/// Returns the findings whose places are nearest to the time `at_ns`.
+/// Returns the findings whose places are nearest to the time `at_ns`, at most [`FINDINGS`]. Findings without a place
+/// are left out.
 fn findings(report: &RunReport, at_ns: i64) -> Vec<FindingNear> {
     let near = |finding: &Finding| {
         Some(FindingNear {

@@ -85,8 +85,8 @@ fn unknown(all: &BTreeSet<&str>, text: &str) -> String {
     }
 }
 
-/// Returns what the detail view of one request shows. `nth` is the request's index in the report, and `idle` lists idle
-/// times of devices. The trace ends at `end_ns`.
+/// Returns the details of one request. `nth` is its index in the report, and `idle` lists idle times of devices. The
+/// trace ends at `end_ns`.
 pub(crate) fn one_request(
     report: &RunReport,
     nth: usize,
@@ -143,7 +143,8 @@ pub(crate) fn one_request(
     }
 }
 
-/// Returns the median duration in ns of each part over the requests that ended, by the part's name.
+/// Returns the median duration of each part in ns by the part's name, over the requests whose arrival and end are in
+/// the trace.
 fn part_medians(requests: &[Request]) -> BTreeMap<String, f64> {
     let mut durations: BTreeMap<String, Vec<i64>> = BTreeMap::new();
     for (name, ns) in requests.iter().filter_map(Request::parts).flatten() {
@@ -155,7 +156,8 @@ fn part_medians(requests: &[Request]) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Returns the longest time between two consecutive tokens of a request, or `None` if it has too few tokens.
+/// Returns the longest and the mean time between two consecutive tokens of a request. The outputs that the frontend
+/// listed are preferred over recorded tokens. Returns `None` if no such time is known.
 fn longest_gap(
     request: &Request,
     tokens: &[(usize, i64)],
@@ -193,8 +195,8 @@ fn longest_gap(
     })
 }
 
-/// Merges spans of steps into the steps that one request took part in. Nested spans of one process count as one step,
-/// which belongs to the request if any of them names it.
+/// Returns the steps that the request took part in. Nested spans of one process count as one step, which belongs to the
+/// request if any of them names it.
 fn steps_of_request(mut spans: Vec<RequestStep>) -> Vec<RequestStep> {
     spans.sort_unstable();
     let mut steps: Vec<RequestStep> = Vec::new();

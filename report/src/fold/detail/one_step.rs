@@ -59,7 +59,7 @@ pub(crate) struct StepSpans {
 }
 
 impl StepSpans {
-    /// Returns the time in ns from the start of the first span to the end of the last.
+    /// Returns the time from the start of the first span to the last end of a span, in ns.
     fn dur_ns(&self) -> i64 {
         self.time.to_ns - self.time.from_ns
     }
@@ -164,7 +164,8 @@ pub(crate) fn find_step(
     }))
 }
 
-/// Returns the error message for a step that the trace lacks. `numbers` are the first and last step in the trace.
+/// Returns the error message for a step that the trace does not contain. `numbers` contains the first and the last step
+/// number in the trace, or is `None` if no span has one.
 fn no_step(step: u64, numbers: Option<(u64, u64)>) -> String {
     match numbers {
         Some((first, last)) => {
@@ -176,7 +177,7 @@ fn no_step(step: u64, numbers: Option<(u64, u64)>) -> String {
     }
 }
 
-/// Returns the start of the first span and the end of the last span in ns, by process.
+/// Returns the start of the first span and the last end of a span in ns, for each process.
 fn by_process(spans: &[NumberedSpan]) -> BTreeMap<u32, (i64, i64)> {
     let mut parts = BTreeMap::new();
     for span in spans {
@@ -364,7 +365,8 @@ fn with_names(
     Ok(processes.into_iter().map(part).collect())
 }
 
-/// Returns what the step's batch contained: requests and tokens. If no span has its token counts, the last value of the engine's counter is used.
+/// Returns the numbers of requests and tokens in the step's batch, `None` where unknown. If no span has token counts,
+/// the last value of the engine's counter in `time` is used.
 fn batch(events: &StepEvents, time: TimeRange, is_in: impl Fn(usize) -> bool) -> BatchOfStep {
     let mut batch = events.batch;
     let counted = events.tokens.iter().filter(|tokens| {

@@ -253,7 +253,8 @@ fn stalled_share(report: &RunReport, stalls: &[&Stall]) -> f64 {
     stalled_ns / f64::max(all_ns, 1.0)
 }
 
-/// Returns the sum of the times that `ns` returns for answered requests, as a share of the sum of their E2E times.
+/// Returns the sum of the times that `ns` returns for answered requests, as a share of the sum of their E2E times. A
+/// missing time counts as 0.
 fn share_of_e2e(report: &RunReport, ns: impl Fn(&Request) -> Option<i64>) -> f64 {
     let (mut part_ns, mut all_ns) = (0.0, 0.0);
     for request in report.request.iter().filter(|request| request.is_ok()) {
@@ -265,8 +266,8 @@ fn share_of_e2e(report: &RunReport, ns: impl Fn(&Request) -> Option<i64>) -> f64
     part_ns / f64::max(all_ns, 1.0)
 }
 
-/// Returns the longest of the time ranges that `time` returns for requests. `time` returns a start and a duration in
-/// ns.
+/// Returns the longest of the time ranges that `time` returns for requests, each as a start and a duration in ns.
+/// Returns `None` if there are none.
 fn longest(
     report: &RunReport,
     time: impl Fn(&Request) -> Option<(i64, i64)>,

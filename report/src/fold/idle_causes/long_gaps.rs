@@ -19,7 +19,8 @@ pub(crate) struct LongGaps {
 }
 
 impl LongGaps {
-    /// Adds an idle interval of a device to the current gap. The intervals of one gap must follow each other.
+    /// Adds an idle interval of a device. If it belongs to another gap than the last interval, that gap ends. The
+    /// intervals of one gap must follow each other.
     pub(crate) fn add(&mut self, idle: &IdleInterval) {
         let place = (idle.process, idle.gap_start_ns);
         let is_next = |(process, start_ns, _): &mut _| (*process, *start_ns) != place;

@@ -59,7 +59,7 @@ fn keep_earliest(earliest: &mut Option<i64>, ns: i64) {
 }
 
 impl SpanTimes {
-    /// Creates the times of the span that a moment begins.
+    /// Creates the times of the span that a moment represents.
     fn from_moment(moment: &RequestMoment) -> SpanTimes {
         SpanTimes {
             process: moment.process,
@@ -130,8 +130,8 @@ impl Life {
         }
     }
 
-    /// Notes that the request arrived or was queued in a process. A second start of the same kind in the same process
-    /// belongs to another request with this id, unless a preempted request is queued again.
+    /// Records a moment with which a request may start. A second HTTP span, request span or entry into the queue in the
+    /// same process belongs to another request with this id, unless a preempted request is queued again.
     fn begin(&mut self, moment: &RequestMoment) {
         let nth = match moment.kind {
             MomentKind::Http => Some(0),
@@ -174,7 +174,7 @@ impl Life {
         process.tokens.push(token.ns);
     }
 
-    /// Returns the events that `process` recorded, after adding an empty entry if the list has none.
+    /// Returns what `process` recorded of the request. A new process gets an empty entry.
     fn process(processes: &mut Vec<(u32, InProcess)>, process: u32) -> &mut InProcess {
         let known = processes.iter().position(|(other, _)| *other == process);
         let number = known.unwrap_or(processes.len());
@@ -209,7 +209,7 @@ impl Life {
         })
     }
 
-    /// Returns the time in ns at which the request ended, or `None` if the trace does not contain its end.
+    /// Returns the time in ns at which the request ended, or `None` if its end is not in the trace.
     pub(crate) fn end_ns(&self) -> Option<i64> {
         match self.arrival() {
             Some(span) => span.end_ns,
@@ -220,7 +220,8 @@ impl Life {
         }
     }
 
-    /// Returns the span that starts when the request arrives: its HTTP span, or else the first span of the request.
+    /// Returns the span that starts when the request arrives: its HTTP span, or else its first request span, together
+    /// with the preprocessing before it. Returns `None` if the request has neither.
     fn arrival(&self) -> Option<SpanTimes> {
         let spans = self.processes.iter().filter_map(|(_, part)| part.span);
         let first = || spans.min_by_key(|span| span.start_ns);
@@ -242,8 +243,8 @@ impl Life {
         self.processes.first().map(|(process, _)| *process)
     }
 
-    /// Returns the times of the request's tokens in ns. The frontend's tokens are preferred, then those of the process
-    /// with the most tokens.
+    /// Returns the times of the request's tokens in ns. The frontend's tokens are preferred, then the tokens of the
+    /// process with the most. Returns nothing if none were recorded.
     pub(crate) fn tokens(&self) -> &[i64] {
         let frontend = self.arrival().map(|span| span.process);
         let processes = self.processes.iter();
@@ -273,12 +274,13 @@ impl Life {
         prompts.map(move |(prompt, process)| (*prompt as usize, is_scheduled(*process)))
     }
 
-    /// Returns the number of the request's prompt tokens that were in the prefix cache, or `None` if no event tells it.
+    /// Returns the number of the request's prompt tokens that were in the prefix cache, or `None` if it was not
+    /// recorded.
     pub(super) fn cached_tokens(&self) -> Option<u64> {
         self.args.cached_tokens
     }
 
-    /// Takes the changes of the request's phase out of it and leaves none behind.
+    /// Removes the changes of the request's phase and returns them.
     pub(super) fn take_changes(&mut self) -> PhaseChanges {
         std::mem::take(&mut self.changes)
     }
@@ -337,7 +339,8 @@ impl Life {
     }
 }
 
-/// Returns how a request ended, from the reason that was recorded for its end and the time of its end.
+/// Returns how a request ended, from its finish reason and its end. A request without an end is unfinished unless the
+/// reason shows that it failed or was aborted.
 fn status(reason: Option<&str>, finished_ns: Option<i64>) -> RequestStatus {
     match reason {
         Some("abort" | "aborted" | "cancelled") => RequestStatus::Aborted,
