@@ -271,7 +271,7 @@ fn durations(times: impl Iterator<Item = (i64, i64)>) -> Quantiles {
 }
 
 /// Returns the number, mean, confidence intervals and percentiles of durations as JSON, in seconds, or `None` if there
-/// are no times.
+/// are no durations.
 fn time_figures(times: &Quantiles) -> Option<Value> {
     let seconds = |within: [f64; 2]| within.map(|ns| ns / 1e9);
     let intervals = nat_mean_intervals(times).map(|all| all.map(seconds));

@@ -47,16 +47,16 @@ fn load_at(report: &RunReport, levels: &Levels, at_ns: i64, without: Option<usiz
     load
 }
 
-/// Returns true if the request had begun at the time `at_ns` and had not finished. A request whose begin is unknown is
-/// never in flight.
+/// Returns true if the request began no later than `at_ns` and was not finished then. A request without a known begin
+/// is never in flight.
 fn is_in_flight(request: &Request, at_ns: i64) -> bool {
     let is_begun = request.begin_ns().is_some_and(|ns| ns <= at_ns);
     is_begun && request.finished_ns.is_none_or(|ns| at_ns < ns)
 }
 
 /// Returns the parts of a request, each with its name, its offset from the request's begin and its duration in ns. A
-/// request that has not finished is open until `end_ns`, and so is its last part. A request that failed or was aborted
-/// ended during its last part. Returns nothing if the begin is unknown.
+/// request without an end is open until `end_ns`, and so is its last part. A request that failed or was aborted ended
+/// during its last part. Returns nothing if the begin is unknown.
 fn parts(report: &RunReport, request: &Request, end_ns: i64) -> Vec<(String, i64, i64)> {
     let is_generated = match request.status {
         RequestStatus::Ok => true,

@@ -78,7 +78,7 @@ pub(crate) struct Scheduling {
 
 /// Receiver of tokens and of the times between them while requests are folded.
 pub(crate) trait TokenSink {
-    /// Receives the time `ns` of an output and its number of tokens.
+    /// Receives the time of an output in ns, and its number of tokens.
     fn tokens(&mut self, ns: i64, tokens: u32);
     /// Receives the time in ns between two consecutive outputs of one request.
     fn gap(&mut self, ns: i64);
@@ -134,8 +134,8 @@ impl<'f> RequestRecords<'f> {
 }
 
 impl SortedRequests {
-    /// Calls `begin` with the hash of each request id and its run, then `found` with each request that used this id.
-    /// Both also receive `target`.
+    /// Calls `begin` with the hash of each request's run and id, then `found` with each request that used this id. Both
+    /// also receive `target`.
     fn each<T>(
         &self,
         target: &mut T,
@@ -266,8 +266,8 @@ impl Requests<'_> {
         }
     }
 
-    /// Adds the tokens and prompts of a life, and the request that it was with its phases. There is no request if it
-    /// neither arrived nor was queued.
+    /// Adds the tokens and prompts of a life, and its request with the phases. A life that neither arrived nor was
+    /// queued has no request.
     fn add(&mut self, mut life: Life, gaps: &mut Gaps<'_, '_>) -> io::Result<()> {
         gaps.tokens(&life)?;
         self.scheduling.add(&life);
@@ -357,7 +357,7 @@ impl Gaps<'_, '_> {
         Ok(())
     }
 
-    /// Returns the quantiles of all times between tokens, or zeros if there were none.
+    /// Returns the quantiles of all times between tokens, in ns. They are zeros if there were no such times.
     fn finish(self) -> io::Result<Quantiles> {
         let gaps = self.gaps.finish()?;
         Ok(gaps.first().copied().unwrap_or_default())

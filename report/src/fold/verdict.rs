@@ -60,7 +60,7 @@ pub(crate) fn verdict(report: &RunReport) -> Verdict {
     }
 }
 
-/// Returns the candidate with the largest share of users' waiting time, or `None` if there is no candidate.
+/// Returns the candidate with the largest share of the time in which users waited, or `None` if there is no candidate.
 fn costliest<const N: usize>(candidates: [Option<Candidate>; N]) -> Option<Candidate> {
     let found = candidates.into_iter().flatten();
     found.max_by(|one, other| one.waited.total_cmp(&other.waited))
@@ -161,7 +161,7 @@ fn little_load(report: &RunReport) -> Option<Verdict> {
     })
 }
 
-/// Returns the verdict on a run without answered requests: nothing can be said about what limited the server.
+/// Returns the verdict on a run without answered requests, in which nothing can be said about what limited the server.
 fn unknown(report: &RunReport) -> Verdict {
     let summary = &report.requests;
     let (text, advice) = match summary.n {

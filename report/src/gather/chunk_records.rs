@@ -229,9 +229,8 @@ impl ChunkRecords {
         }
     }
 
-    /// Adds what a host span says about launches of device work: that it launches some, if its category is for
-    /// launches, and the calls that its args number. The last argument contains the process number, the end in ns and
-    /// the number of the name key.
+    /// Records that a host span launches device work, if its category shows that, and adds the calls that its args
+    /// number. The last argument contains the process number, the end of the span in ns and the number of its name key.
     fn add_launch(
         &mut self,
         devices: &Devices,
@@ -359,7 +358,7 @@ impl ChunkRecords {
         }
     }
 
-    /// Records a change of a process at a time in ns, such as the start of an activity.
+    /// Adds a change of a process at a time in ns, such as the start of an activity.
     fn edge(&mut self, ns: i64, kind: EdgeKind, process: usize) {
         self.edges.push(Edge::new(ns, kind, number(process)));
     }
@@ -397,6 +396,7 @@ fn speculation(event: &PlacedEvent<'_>, process: usize) -> Option<StepSpeculatio
     clippy::cast_sign_loss,
     reason = "it is within the bounds of the type"
 )]
+/// Rounds a count to a whole number. Returns `None` if it is negative or over `u32::MAX`.
 fn rounded(value: f64) -> Option<u32> {
     let is_count = (0.0..=f64::from(u32::MAX)).contains(&value);
     is_count.then(|| value.round() as u32)

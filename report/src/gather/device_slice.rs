@@ -101,8 +101,8 @@ pub(crate) struct LaunchEnd {
 
 impl LaunchEnd {
     /// Returns the end of a launch, on the host or on the device, that a flow event represents. Returns `None` if the
-    /// trace of the process has no device, if the event has no id or ends a flow outside of work, or if the device of
-    /// the work is unknown.
+    /// process has no [`launch_scope`](Devices::launch_scope), if the event has no id or ends a flow outside of work,
+    /// or if the device of the work is unknown.
     pub(crate) fn from_flow(
         devices: &Devices,
         event: &PlacedEvent<'_>,
@@ -132,7 +132,8 @@ impl LaunchEnd {
     }
 
     /// Returns the ends of launches, on the host or on a device, that a span identifies by launch numbers in its args.
-    /// `dur_ns` is the duration of a call in ns, or `None` for work.
+    /// `dur_ns` is the duration of a call in ns, or `None` for work. Returns nothing if the process has no
+    /// [`launch_scope`](Devices::launch_scope).
     pub(crate) fn from_args(
         devices: &Devices,
         event: &PlacedEvent<'_>,

@@ -27,8 +27,8 @@ const BITS: u32 = 16;
 /// Bit that is set only for tracks of async spans.
 const ASYNC: u64 = 1 << 63;
 
-/// Returns the id of the track that a span is on. An async span is on the track of its process, category and id, any
-/// other span on a track of its thread.
+/// Returns the id of the track that a span is on. An async span is on the track of its process, category and id. Any
+/// other span is on a track of its thread.
 pub(crate) fn track_id(event: &PlacedEvent<'_>, process: usize) -> u64 {
     match event.phase {
         Phase::AsyncBegin => {

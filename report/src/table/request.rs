@@ -130,8 +130,8 @@ impl Request {
         between(self.received_ns, self.ttft_end_ns())
     }
 
-    /// Returns the end of the time to first token: the time at which the first part of a streamed response left, or
-    /// else of the first token in the frontend.
+    /// Returns the end of the time to first token in ns: the time at which the first part of a streamed response left,
+    /// or else of the first token in the frontend. Returns `None` if neither is known.
     pub fn ttft_end_ns(&self) -> Option<i64> {
         let (token_ns, finished_ns) = (self.first_token_ns, self.finished_ns);
         // A response in one piece leaves at its end. A chunk before the first token belongs to another prompt of the
@@ -165,8 +165,8 @@ impl Request {
         between(self.any_first_token_ns(), self.last_token_ns)
     }
 
-    /// Returns the time per output token after the first, as the clients of vLLM and SGLang compute it. A request with
-    /// one token has none.
+    /// Returns the time per output token after the first in ns, as the clients of vLLM and SGLang compute it. Returns
+    /// `None` if the request has only one token, or if its token count, first token or end is unknown.
     pub fn tpot_ns(&self) -> Option<i64> {
         let more = i64::try_from(self.output_tokens?.checked_sub(1)?).ok()?;
         between(self.first_token_ns, self.finished_ns)?.checked_div(more)
@@ -193,20 +193,21 @@ impl Request {
         self.arrival_ns.or(self.queued_ns)
     }
 
-    /// Returns the time in which the request was in flight, until `last_ns` if its end is not in the trace. Returns
-    /// `None` if that time is empty.
+    /// Returns the start and end of the time in which the request was in flight, in ns. If its end is not in the trace,
+    /// the time ends at `last_ns`. Returns `None` if the begin is unknown or the time is empty.
     pub(crate) fn in_flight_ns(&self, last_ns: i64) -> Option<(i64, i64)> {
         let (from_ns, to_ns) = (self.begin_ns()?, self.finished_ns.unwrap_or(last_ns));
         (from_ns < to_ns).then_some((from_ns, to_ns))
     }
 
-    /// Returns the time of the first token in the engine, or else in the frontend.
+    /// Returns the time of the first token in the engine, or else in the frontend, in ns. Returns `None` if neither is
+    /// known.
     pub(crate) fn any_first_token_ns(&self) -> Option<i64> {
         self.engine_first_token_ns.or(self.first_token_ns)
     }
 
-    /// Returns the parts of the time from arrival to end, each with its name. A part whose end is not in the trace is
-    /// joined with the next one. Returns `None` if the arrival or the end is not in the trace.
+    /// Returns the parts of the time from arrival to end, each with its name and its duration in ns. A part whose end
+    /// is not in the trace is joined with the next one. Returns `None` if the arrival or the end is not in the trace.
     pub fn parts(&self) -> Option<Vec<(String, i64)>> {
         let (mut parts, mut name) = (Vec::new(), String::new());
         for (part, dur_ns) in self.part_times()? {
@@ -221,7 +222,7 @@ impl Request {
 
     /// Returns the duration of one part of the request's time in ns, by its name, such as `queue`. It includes the
     /// parts before it whose ends are not in the trace. Returns `None` if the request does not have the part, or if the
-    /// part's own end is not in the trace.
+    /// part's end or the request's arrival or end is not in the trace.
     pub fn part_ns(&self, name: &str) -> Option<i64> {
         let mut parts = self.part_times()?;
         parts.find(|(part, _)| *part == name)?.1

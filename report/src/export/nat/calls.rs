@@ -77,7 +77,7 @@ impl CallTokens {
 }
 
 impl Call {
-    /// Returns the start and the end of the call in ns, or `None` if it has not ended.
+    /// Returns the start and the end of the call in ns, or `None` if its span has no end.
     pub(super) fn time(&self) -> Option<(i64, i64)> {
         Some((self.start_ns, self.end_ns?.max(self.start_ns)))
     }

@@ -32,6 +32,7 @@ impl LongGaps {
         causes[idle.cause as usize] += idle.dur_ns;
     }
 
+    /// Adds an ended gap to the longest gaps. Its cause is the one with the most idle time.
     fn end(&mut self, (process, start_ns, causes): (usize, i64, CauseTimes)) {
         let times = IdleCause::ALL.into_iter().zip(causes);
         let most = times.max_by_key(|(cause, ns)| (*ns, Reverse(cause.name())));

@@ -167,7 +167,7 @@ impl Life {
         })
     }
 
-    /// Adds the time of a token that a process recorded for this request.
+    /// Adds a token that a process recorded for this request.
     pub(super) fn token(&mut self, token: &RequestToken) {
         let process = Life::process(&mut self.processes, token.process);
         keep_earliest(&mut process.first_token_ns, token.ns);
