@@ -10,8 +10,8 @@ use crate::table::{EngineAt, LoadAt, Request, RequestStatus, RunReport, SeriesKi
 use std::collections::BTreeMap;
 
 /// Returns the load at the time `at_ns`: the numbers of requests in flight and scheduled, without the request with the
-/// index `without`, and the last counter values of each engine. The number of scheduled requests is `None` if no
-/// request of the run has a time of schedule.
+/// index `without`, and the last counter values of each engine. The number of scheduled requests is `None` if the trace
+/// does not contain when any request was scheduled.
 fn load_at(report: &RunReport, levels: &Levels, at_ns: i64, without: Option<usize>) -> LoadAt {
     let requests = report.request.iter().enumerate();
     let others = requests.filter(|(nth, _)| Some(*nth) != without);

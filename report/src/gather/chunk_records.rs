@@ -391,12 +391,12 @@ fn speculation(event: &PlacedEvent<'_>, process: usize) -> Option<StepSpeculatio
     })
 }
 
+/// Rounds a count to a whole number. Returns `None` if it is negative or over `u32::MAX`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "it is within the bounds of the type"
 )]
-/// Rounds a count to a whole number. Returns `None` if it is negative or over `u32::MAX`.
 fn rounded(value: f64) -> Option<u32> {
     let is_count = (0.0..=f64::from(u32::MAX)).contains(&value);
     is_count.then(|| value.round() as u32)

@@ -94,7 +94,7 @@ impl NameKeys {
         })
     }
 
-    /// Adds the keys of a chunk. Returns the number that each of them has in this list, in the chunk's order.
+    /// Adds the keys of a chunk. Returns the number of each of them in this list, in the chunk's order.
     pub(crate) fn merge(&mut self, others: NameKeys) -> Vec<u32> {
         let keys = others.keys.into_iter();
         keys.map(|key| {

@@ -121,7 +121,7 @@ impl Recorded {
         Some(greatest.fold(0, |sum, ns| sum.saturating_add(*ns)))
     }
 
-    /// Returns a name to show for the process with this number: its device, its own name, or else `process` and its
+    /// Returns a name of the process with this number for people: its device, its own name, or else `process` and its
     /// pid.
     pub fn process_name(&self, number: usize) -> String {
         let process = self.processes.get(number);

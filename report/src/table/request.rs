@@ -166,7 +166,8 @@ impl Request {
     }
 
     /// Returns the time per output token after the first in ns, as the clients of vLLM and SGLang compute it. Returns
-    /// `None` if the request has only one token, or if its token count, first token or end is unknown.
+    /// `None` if the request has only one token, if its token count, first token or end is unknown, or if the times are
+    /// out of order.
     pub fn tpot_ns(&self) -> Option<i64> {
         let more = i64::try_from(self.output_tokens?.checked_sub(1)?).ok()?;
         between(self.first_token_ns, self.finished_ns)?.checked_div(more)

@@ -87,8 +87,8 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    /// Returns the share of the time of all devices, from 0 to 1, in which they were idle for this cause. Workers whose
-    /// device is not recorded count as devices.
+    /// Returns the share of the time of all devices, from 0 to 1, in which they were idle for this cause. A worker
+    /// whose device is not recorded counts as a device.
     pub fn idle_share(&self, cause: IdleCause) -> f64 {
         let wall_ns: f64 = self.timed().map(|time| time.wall_ns as f64).sum();
         let ns: f64 = self

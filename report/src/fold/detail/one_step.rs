@@ -64,7 +64,7 @@ impl StepSpans {
         self.time.to_ns - self.time.from_ns
     }
 
-    /// Returns the time range of the step as a start and a duration.
+    /// Returns the time range of the step as a start and a duration in ns.
     fn place(&self) -> TraceRange {
         TraceRange {
             from_ns: self.time.from_ns,

@@ -62,7 +62,7 @@ impl IdleIntervals {
         }
     }
 
-    /// Starts a new gap at `start_ns`, from which on the device is idle. The open interval of the previous gap ends.
+    /// Starts a new gap of the device at `start_ns`. The open interval of the previous gap ends.
     pub(crate) fn begin_gap(&mut self, start_ns: i64, store: &mut IntervalStore<'_>) {
         self.flush(store);
         self.gap_start_ns = start_ns;
