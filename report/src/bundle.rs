@@ -154,8 +154,8 @@ fn redact(redaction: &mut Redaction, merged: &Path, trace: &Path) -> io::Result<
     redaction.copy(BufReader::new(private), out)
 }
 
-/// Writes the part `place` of a trace to `out`, shortened until the file has at most `max_bytes`. After [`TRIES`] attempts
-/// the file is kept even if it is larger. Returns the time range that it covers.
+/// Writes the part `place` of a trace to `out`, shortened until the file has at most `max_bytes`. After [`TRIES`]
+/// attempts, the file is kept even if it is larger. Returns the time range that it covers.
 fn write_part(
     trace: &Path,
     mut place: TraceRange,
@@ -197,8 +197,8 @@ fn shorter(ns: i64, share: f64) -> i64 {
     (ns as f64 * share) as i64
 }
 
-/// Chooses the time range of a trace that a bundle contains: around the middle of `verdict_place`, or else the end of
-/// the serving time.
+/// Chooses the time range of a trace that a bundle contains: at most [`PART_NS`] around the middle of `verdict_place`,
+/// or else at the end of the serving time. `end_ns` is the end of the trace.
 fn part(verdict_place: Option<TraceRange>, serving_end_ns: i64, end_ns: i64) -> TraceRange {
     let from_ns = match verdict_place {
         Some(place) => place.from_ns + place.dur_ns / 2 - PART_NS / 2,

@@ -32,8 +32,8 @@ const ROUNDED: [f64; 3] = [1.645, 1.96, 2.576];
 /// Probability outside of intervals of 90, 95 and 99 %, on both sides together.
 const OUTSIDE: [f64; 3] = [0.1, 0.05, 0.01];
 
-/// Returns the quantiles of Student's t for the mean of `n` values. Beyond the table, they are computed from the normal
-/// distribution (Abramowitz and Stegun, 26.7.5) to five digits.
+/// Returns the quantiles of Student's t for the mean of `n` values, or `None` for fewer than two values. Beyond the
+/// table, they are computed from the normal distribution (Abramowitz and Stegun, 26.7.5) to five digits.
 fn student(n: u64) -> Option<[f64; 3]> {
     let freedom = n.checked_sub(1).filter(|freedom| *freedom > 0)?;
     let beyond = |z: f64| {
@@ -50,13 +50,14 @@ fn student(n: u64) -> Option<[f64; 3]> {
     })
 }
 
-/// Computes three intervals, each as its lower and upper bound, around a mean. `widths` has their half-widths as
-/// multiples of the standard error `error`.
+/// Computes three intervals around a mean, each as its lower and upper bound. `widths` has their half-widths as
+/// multiples of `error`, the standard error of the mean.
 fn around(mean: f64, error: f64, widths: [f64; 3]) -> [[f64; 2]; 3] {
     widths.map(|width| [mean - width * error, mean + width * error])
 }
 
-/// Returns the confidence intervals of the mean of some values, or `None` for fewer than two values.
+/// Returns the confidence intervals of the mean of some values in ns, by Student's t, or `None` for fewer than two
+/// values.
 pub(crate) fn mean_intervals(values: &Quantiles) -> Option<Intervals> {
     let error = values.sd_ns / (values.n as f64).sqrt();
     let [p90, p95, p99] = around(values.mean_ns, error, student(values.n)?);
@@ -89,7 +90,7 @@ pub(crate) fn nat_mean_intervals(values: &Quantiles) -> Option<[[f64; 2]; 3]> {
 }
 
 /// Returns the intervals of a rate as NeMo Agent Toolkit computes them. The error of a count is its square root, and
-/// the lower bound is at least 0.
+/// the lower bound is at least 0. Returns `None` for fewer than two events.
 pub(crate) fn nat_rate_intervals(rate: f64, n: u64) -> Option<[[f64; 2]; 3]> {
     let within = || around(rate, rate / (n as f64).sqrt(), ROUNDED);
     (n > 1).then(|| within().map(|[least, most]| [least.max(0.0), most]))

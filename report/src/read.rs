@@ -415,8 +415,8 @@ impl Run<'_> {
         Ok((counts, found.finish()?))
     }
 
-    /// Computes the report's tables about devices from their slices, and adds the edges (start and end) of the devices'
-    /// idle gaps to `edges`.
+    /// Computes the report's tables about devices from their slices. Adds the edges (start and end) of the devices' idle
+    /// gaps and an edge for each launch to `edges`.
     fn device_tables(
         &self,
         slices: &Sorted<DeviceSlice>,
@@ -508,8 +508,8 @@ fn engine_settings(by_process: BTreeMap<usize, BTreeMap<String, Value>>) -> Vec<
     settings.collect()
 }
 
-/// Returns a caution for the reader if `mixed` requests, which shared an id with another one, could not be separated.
-/// Returns `None` if there are none.
+/// Returns a caution for the reader if some requests started under an id that another request was still using.
+/// `mixed` is their number. Returns `None` if it is 0.
 fn mixed_ids(mixed: u64) -> Option<String> {
     let (requests, each) = match mixed {
         0 => return None,
@@ -579,13 +579,14 @@ fn with_verdict(
     report
 }
 
-/// Returns true if the user chose a window of the run that has an end, so that later events are missing.
+/// Returns true if the events come from a window of the run that has an end, so that later events are missing.
 fn is_cut(events: &TraceEvents<'_>) -> bool {
     let window = events.report().window.as_ref();
     window.is_some_and(|window| window.to_ns.is_some())
 }
 
-/// Returns, for each process by its number, which run it belongs to. Processes of one run have the same value.
+/// Returns a number for the run of each process, in the order of the processes. Processes of one run have the same
+/// number, and processes without a run have 0.
 pub(crate) fn runs(events: &TraceEvents<'_>) -> Vec<u64> {
     let run = |process: &TraceProcess<'_>| process.run.map_or(0, |run| xxh3_64(run.as_bytes()));
     events.processes().iter().map(run).collect()

@@ -18,7 +18,7 @@ pub fn mann_whitney(one: &[i64], other: &[i64]) -> Option<f64> {
 
 /// Returns the probability of [`mann_whitney`] for values in the order in which they were observed, such as the times
 /// of requests that waited for each other. Neighbouring values are then similar, so two samples of one population
-/// differ more than independent values would.
+/// differ more than independent values would, and the test allows for that. Returns `None` in the same cases.
 pub(crate) fn mann_whitney_in_order(one: &[i64], other: &[i64]) -> Option<f64> {
     rank_test(one, other, [one, other].map(variance_inflation))
 }
@@ -67,9 +67,10 @@ fn ranks(values: &[i64]) -> Vec<f64> {
     ranks
 }
 
-/// Runs the Mann-Whitney U test on two samples, and returns its probability. `inflations` has a factor for the variance
-/// of each sample. If the samples hardly overlap, the
-/// lower factor applies, because their dependence differs too.
+/// Runs the two-sided Mann-Whitney U test on two samples, and returns its probability, or `None` if a sample has fewer
+/// than eight values or if all values are equal. `inflations` has a factor for each sample by which dependence increases
+/// the variance of U. The mean of both factors applies. If the samples hardly overlap, the lower one applies, because
+/// their dependence differs too.
 fn rank_test(one: &[i64], other: &[i64], inflations: [f64; 2]) -> Option<f64> {
     const LEAST: usize = 8;
     /// Minimum share of pairs in which the value of the same sample is greater, for the samples to be apart.
@@ -113,6 +114,7 @@ fn rank_test(one: &[i64], other: &[i64], inflations: [f64; 2]) -> Option<f64> {
 }
 
 /// Returns the 95 % confidence interval of the ratio of the means (other / one), from the percentiles of the bootstrap.
+/// Returns `None` if a sample has fewer than two values, or if no resample of `one` has a positive mean.
 pub fn ratio_interval(one: &[i64], other: &[i64]) -> Option<(f64, f64)> {
     if one.len() < 2 || other.len() < 2 {
         return None;
@@ -134,7 +136,8 @@ pub fn ratio_interval(one: &[i64], other: &[i64]) -> Option<(f64, f64)> {
     Some((at(25)?, at(975)?))
 }
 
-/// Computes the complementary error function (Abramowitz and Stegun 7.1.26, with an error of at most 1.5e-7).
+/// Computes the complementary error function of a number that is not negative (Abramowitz and Stegun 7.1.26, with an
+/// error of at most 1.5e-7).
 fn erfc(x: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.327_591_1 * x);
     let polynomial = t

@@ -61,8 +61,8 @@ pub(crate) fn is_bundle(front: &[u8]) -> bool {
         && comment.starts_with(format!("{COMMENT}\0").as_bytes())
 }
 
-/// Returns the tar header (in the POSIX format, ustar) of a file with this name, size in bytes and time of
-/// modification.
+/// Returns the tar header of a file, in the POSIX format (ustar). `name` has at most 100 bytes, `bytes` is the size of
+/// the file, and `modified` is the time of its last change, in seconds since the Unix epoch.
 fn header(name: &str, bytes: usize, modified: u64) -> [u8; BLOCK] {
     let mut header = [0; BLOCK];
     let mut put =

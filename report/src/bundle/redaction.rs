@@ -171,7 +171,8 @@ impl Redaction {
         Some(build_object(members))
     }
 
-    /// Returns the args of an event, as JSON, without private values. Metadata args contain a name, labels or a number.
+    /// Returns the args of an event, as JSON, without private values, and counts the args that are left out. `about` is
+    /// the kind of a metadata event. Its args contain a name, labels, a number or settings.
     fn args(&mut self, args: &[u8], about: Option<Metadata>) -> Vec<u8> {
         let members = Members::new(args).filter_map(|(key, value)| {
             let name = std::str::from_utf8(key).ok()?;
@@ -269,7 +270,7 @@ impl Redaction {
         parts.collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the pseudonym that replaces the name of a host in the bundle. Equal names get the same pseudonym.
+    /// Returns the pseudonym that replaces the name of a host. Equal names get the same pseudonym.
     pub(super) fn host(&mut self, host: &str) -> String {
         self.hosts.name(host)
     }
@@ -345,13 +346,14 @@ fn other_data(head: &[u8]) -> Value {
     json!(serde_json::Map::from_iter(members))
 }
 
-/// Returns a JSON value unchanged if it is a number of ordinary length, true, false or null, and otherwise `None`.
+/// Returns a JSON value unchanged if it is a number of at most [`MOST_DIGITS`] bytes, true, false or null. Otherwise
+/// returns `None`.
 fn number(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     let is_kept = !matches!(value.first()?, b'"' | b'[' | b'{') && value.len() <= MOST_DIGITS;
     is_kept.then_some(Cow::from(value))
 }
 
-/// Decodes a JSON string, or returns `None` if the value is not one.
+/// Decodes a JSON string, or returns `None` if the value is not a valid string.
 fn text(value: &[u8]) -> Option<Cow<'_, str>> {
     let plain = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     match plain.contains(&b'\\') {
@@ -360,7 +362,7 @@ fn text(value: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Encodes a text as a JSON string.
+/// Encodes a text as a JSON string. The result is never `None`.
 fn json_text<'a>(text: &str) -> Option<Cow<'a, [u8]>> {
     serde_json::to_vec(text).ok().map(Cow::from)
 }

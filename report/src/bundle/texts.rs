@@ -147,7 +147,7 @@ impl Pseudonyms {
         }
     }
 
-    /// Returns the pseudonym that replaces a text: the prefix with a number. A text keeps its pseudonym.
+    /// Returns the pseudonym that replaces a text: the prefix and a number. Equal texts get the same pseudonym.
     pub(super) fn name(&mut self, text: &str) -> String {
         let next = self.numbers.len() + 1;
         let number = match self.numbers.get(text) {

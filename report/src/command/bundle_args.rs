@@ -55,8 +55,8 @@ impl BundleArgs {
         Ok(self)
     }
 
-    /// Runs `sa-profile bundle`: writes the bundle of the chosen run to a file, and returns a list of the bundle's
-    /// contents, one line each.
+    /// Runs `sa-profile bundle`: writes the bundle of the chosen run to a file, and returns a message for the user: the
+    /// path and size of the file, its contents, and the kinds of removed or replaced texts, one line each.
     ///
     /// # Errors
     /// Returns the errors of [`read`](crate::read()), and an error if the bundle cannot be written.

@@ -85,8 +85,8 @@ pub(super) struct ReadyFile {
 }
 
 impl ReadyFile {
-    /// Writes `bytes` to a new file beside `path`, under an unpredictable temporary name. [`persist`](Self::persist)
-    /// then moves it to `path`.
+    /// Writes `bytes` to a new file in the folder of `path`, under an unpredictable temporary name.
+    /// [`persist`](Self::persist) then moves it to `path`. Fails if `path` exists and may not be replaced.
     pub(super) fn write(path: &Path, replaced: Replaced, bytes: &[u8]) -> Result<ReadyFile, Error> {
         replaced.check(path, bytes)?;
         let failed = |source| failed(path, source);
@@ -106,7 +106,8 @@ impl ReadyFile {
         })
     }
 
-    /// Renames the temporary file to the path for which it was written.
+    /// Renames the temporary file to the path for which it was written. Leaves an existing file with the same bytes
+    /// unchanged, and fails if the path has another file that may not be replaced.
     pub(super) fn persist(self) -> Result<(), Error> {
         let persisted = match self.replaced {
             Replaced::Same if self.path.exists() => return Ok(()), // it has the same bytes

@@ -76,8 +76,8 @@ impl Default for Figures {
     }
 }
 
-/// Calls `at` with each figure of a request and the time at which it counts, or `None` if that time is not in the
-/// trace.
+/// Calls `at` with the time in ns at which each figure of a request counts, or `None` if that time is not in the trace,
+/// and with a function that adds the figure. `tokens` has the times of the request's tokens, in ns.
 pub(super) fn each_figure(
     request: &Request,
     tokens: &[i64],
@@ -146,7 +146,7 @@ impl Figures {
         add(&mut self.output_tokens, request.output_tokens);
     }
 
-    /// Adds the counts and durations in `other`, such as those of another second, to these figures.
+    /// Adds the counts and durations in `other` to these figures, for example the figures of another second.
     pub(super) fn add(&mut self, other: &Figures) {
         self.arrived += other.arrived;
         self.ok += other.ok;

@@ -111,15 +111,16 @@ impl Histogram {
         (self.n > 0).then(|| self.sum_ns as f64 / self.n as f64)
     }
 
-    /// Returns a quantile in ns, interpolated linearly between the two nearest ranks as in a report.
+    /// Returns a quantile in ns, interpolated linearly between the two nearest ranks as in a report. `share` is 0.5 for
+    /// the median. Returns `None` if there are no durations.
     pub fn quantile_ns(&self, share: f64) -> Option<f64> {
         let rank = share * self.n.checked_sub(1)? as f64;
         let (below, above) = (self.at_rank(rank.floor())?, self.at_rank(rank.ceil())?);
         Some(below + (above - below) * rank.fract())
     }
 
-    /// Returns the duration at a whole rank counted from 0, within the error of the sketch. The minimum and the maximum
-    /// are exact.
+    /// Returns the duration in ns at a whole rank counted from 0, within the error of the sketch. The minimum and the
+    /// maximum are exact. Returns `None` if there are no durations.
     fn at_rank(&self, rank: f64) -> Option<f64> {
         let last = self.n.checked_sub(1)? as f64;
         let (least, greatest) = (self.sketch.min()?, self.sketch.max()?);
@@ -134,7 +135,7 @@ impl Histogram {
         }
     }
 
-    /// Returns the number, the mean and the quantiles of the durations, as live views show them.
+    /// Returns the number, the mean and some quantiles of the durations, as live views show them.
     pub fn quantiles(&self) -> LiveQuantiles {
         LiveQuantiles {
             n: self.n,

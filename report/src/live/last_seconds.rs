@@ -26,13 +26,13 @@ pub(super) struct LastSeconds {
 }
 
 impl LastSeconds {
-    /// Records that the run has reached a time of the trace, so that older seconds can be dropped.
+    /// Records that the run has reached a time of the trace, in ns. Seconds that are then too old count as dropped.
     pub(super) fn advance_to(&mut self, ns: i64) {
         self.newest_ns = self.newest_ns.max(ns);
     }
 
     /// Returns the entry for the second that contains a time of the trace, in ns. Returns `None` if that second is no
-    /// longer kept or is after the newest event.
+    /// longer kept or starts after the newest event.
     pub(super) fn second_at(&mut self, ns: i64) -> Option<&mut Second> {
         let number = ns.div_euclid(SECOND_NS);
         let newest = self.newest_ns.div_euclid(SECOND_NS);

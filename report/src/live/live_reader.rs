@@ -96,12 +96,12 @@ impl LiveReader {
         self.last
     }
 
-    /// Returns true if no process of the run records any more.
+    /// Returns true if the run has processes and none of them records any more.
     pub fn has_ended(&self) -> bool {
         self.follower.is_over()
     }
 
-    /// Returns true if all processes have ended and everything that they wrote was read some seconds ago.
+    /// Returns true if no process records any more and everything was read, and this has been so for some seconds.
     pub fn is_over(&self) -> bool {
         let ended = self.ended;
         ended.is_some_and(|ended| ended.elapsed() >= self.patience)
@@ -114,8 +114,8 @@ impl LiveReader {
         self.is_over() && self.finish_now()
     }
 
-    /// Reads the whole run again as [`finish`](LiveReader::finish) does, but does not wait some seconds after the last
-    /// process has ended.
+    /// Reads the whole run again as [`finish`](LiveReader::finish) does, as soon as no process records any more and
+    /// everything was read. Returns false before that time, or if the whole run was already read.
     pub fn finish_now(&mut self) -> bool {
         if self.ended.is_none() || self.whole.is_some() {
             return false;
@@ -134,7 +134,8 @@ impl LiveReader {
         stats
     }
 
-    /// Returns the current figures of the run, including those of requests in flight.
+    /// Returns the current figures of the run, including requests in flight. After the whole run was read again, the
+    /// figures are the final ones.
     pub fn stats(&self) -> LiveStats {
         let stats = self.followed();
         match &self.whole {
@@ -331,7 +332,8 @@ fn realtime_ns() -> u64 {
     })
 }
 
-/// Returns the latest time of the trace, in ns, that an event of the run can have.
+/// Returns the latest time of the trace, in ns, that an event of the run can have: one minute after the current time,
+/// or the greatest number if the current time is unknown.
 fn latest_ns(run: &FollowedRun) -> i64 {
     let now_ns = run.now_ns().unwrap_or(i64::MAX);
     now_ns.saturating_add(AHEAD_NS)

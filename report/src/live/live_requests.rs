@@ -206,7 +206,8 @@ impl LiveRequests {
         &mut self.sums.past
     }
 
-    /// Adds the requests that have ended and had no event for a while to the sums, and forgets their events.
+    /// Adds the requests that have ended and had no event for a while to the sums, and drops their events. Requests under
+    /// an id with very many events are added earlier.
     pub(super) fn fold(&mut self, now: Instant) {
         self.fold_due(|open| !open.was_checked && now.duration_since(open.last_event_at) >= GRACE);
         let old_ns = self.newest_ns.saturating_sub(GRACE_NS);
@@ -244,8 +245,8 @@ impl LiveRequests {
         over.into_iter().for_each(|request| self.fold_one(request));
     }
 
-    /// Adds the requests of about a tenth of the open ids, those without an event for the longest time, to the sums,
-    /// and forgets their events.
+    /// Adds the requests of some ids to the sums, whether they have ended or not, and drops their events. It chooses the
+    /// tenth of all ids that had no event for the longest time.
     fn make_room(&mut self) {
         let open = self.open.iter();
         for request in oldest_tenth(open.map(|(request, open)| (open.last_event_at, *request))) {
@@ -278,8 +279,7 @@ impl LiveRequests {
         }
     }
 
-    /// Returns the sums over folded requests (those that have ended and whose events are forgotten). None of these
-    /// figures ever decreases.
+    /// Returns the sums over folded requests, whose events are no longer kept. None of these figures ever decreases.
     pub(super) fn folded(&self) -> &Figures {
         &self.sums.all
     }
@@ -307,7 +307,7 @@ fn all_lives(moments: &[RequestMoment], tokens: &[RequestToken]) -> Vec<Life> {
     lives
 }
 
-/// Returns the request ids with the oldest times, at most a tenth of the maximum number of open ids.
+/// Returns the keys with the oldest times, at most a tenth of the maximum number of ids in use.
 fn oldest_tenth(all: impl Iterator<Item = (Instant, u64)>) -> Vec<u64> {
     let mut all: Vec<(Instant, u64)> = all.collect();
     all.sort_unstable();
@@ -315,7 +315,7 @@ fn oldest_tenth(all: impl Iterator<Item = (Instant, u64)>) -> Vec<u64> {
     tenth.map(|(_, key)| key).collect()
 }
 
-/// Adds the requests of an id that ended before `old_ns`, except for its last request, to the sums, and forgets their
+/// Adds the requests of an id that ended before `old_ns`, except for its last request, to the sums, and drops their
 /// events. Returns the end in ns of the last request that was added, or `None` if there was none.
 fn fold_ended(
     open: &mut OpenId,

@@ -67,8 +67,8 @@ impl Default for Past {
 }
 
 impl Past {
-    /// Counts a request's start, first token and end, each in the part (one of equal lengths of time) in which it
-    /// happened.
+    /// Counts a request's start, first token and end, each in the part in which it happened. A time that the trace does
+    /// not contain is not counted.
     pub(super) fn add_request(&mut self, request: &Request) {
         let begin_ns = request.begin_ns();
         if let Some(part) = begin_ns.and_then(|ns| self.part(ns)) {
@@ -91,14 +91,15 @@ impl Past {
         }
     }
 
-    /// Adds the tokens that an engine put into a step to the part that contains the step's time.
+    /// Adds the decode tokens that an engine put into a step to the part that contains the step's time `ns`.
     pub(super) fn add_tokens(&mut self, ns: i64, tokens: u64) {
         if let Some(part) = self.part(ns) {
             part.decode_tokens = part.decode_tokens.saturating_add(tokens);
         }
     }
 
-    /// Returns the last values of an engine's counters in the part that contains a time of the trace, to be updated.
+    /// Returns the last values of an engine's counters in the part that contains a time of the trace, in ns, for the
+    /// caller to update. Returns `None` if the time is too far from the other times to be stored.
     pub(super) fn levels(&mut self, engine: u32, ns: i64) -> Option<&mut Levels> {
         let index = self.part_index(ns)?;
         let levels = self.levels.entry(engine).or_default();
@@ -116,8 +117,8 @@ impl Past {
         self.parts.get_mut(index)
     }
 
-    /// Returns the index of the part (one of equal lengths of time) that contains a time of the trace. Parts become
-    /// longer until there is room for it.
+    /// Returns the index of the part that contains a time of the trace, in ns. All parts become longer until there is
+    /// room for it. Returns `None` if a computation of times overflows.
     fn part_index(&mut self, ns: i64) -> Option<usize> {
         let mut from_ns = *self.from_ns.get_or_insert(ns);
         loop {
@@ -140,7 +141,8 @@ impl Past {
         }
     }
 
-    /// Inserts empty parts at the front, because an earlier time may be read later.
+    /// Inserts empty parts at the front, because an earlier time may be read later. `from_ns` is the new start of the
+    /// first part, and `parts` is the number of new parts.
     fn start_earlier(&mut self, from_ns: i64, parts: usize) {
         self.from_ns = Some(from_ns);
         self.parts.splice(..0, repeat_n(Part::default(), parts));
@@ -199,7 +201,8 @@ impl Past {
     }
 }
 
-/// Halves the number of values: `join` makes one value from each pair of neighbours.
+/// Halves the number of values: `join` makes one value from each pair of neighbours. A last value without a neighbour is
+/// kept.
 fn joined<T: Copy>(values: &[T], join: fn(T, &T) -> T) -> Vec<T> {
     let pairs = values.chunks(2);
     let joined = pairs.map(|pair| pair[1..].iter().fold(pair[0], join));

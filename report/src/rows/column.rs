@@ -53,7 +53,8 @@ pub trait TableRow: Sized + 'static {
 }
 
 impl<R> Getter<R> {
-    /// Reads the value of this getter's column from a row.
+    /// Reads the value of this getter's column from a row. Durations are converted from ns to µs. An unknown value is
+    /// [`FigureValue::Null`].
     pub fn value<'r>(&self, row: &'r R) -> FigureValue<'r> {
         let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         let value = match self {
