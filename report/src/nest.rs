@@ -47,8 +47,8 @@ impl OpenSlice {
         self.covered_cpu_ns = self.covered_cpu_ns.saturating_add(slice.cpu_ns.max(0));
     }
 
-    /// Ends the open slice: computes its self time, counts it in `stacks`, and returns it. `keys` has the number of open
-    /// slices by key.
+    /// Ends the open slice: computes its self time, counts it in `stacks`, and returns it. `keys` has the number of
+    /// open slices by key.
     fn close(&self, keys: &mut [u32], stacks: &mut StackTree<'_>) -> NestedSlice {
         let SliceRecord {
             track,
@@ -77,8 +77,8 @@ impl OpenSlice {
     }
 }
 
-/// Converts a slice to serving time, or returns `None` if no part of it is in serving time. A slice that becomes shorter
-/// loses its CPU time, because the CPU time of a part is unknown.
+/// Converts a slice to serving time, or returns `None` if no part of it is in serving time. A slice that becomes
+/// shorter loses its CPU time, because the CPU time of a part is unknown.
 fn clipped(slice: &SliceRecord, clock: &ServingClock) -> Option<SliceRecord> {
     let (start_ns, end_ns) = clock.clip((slice.start_ns, slice.end_ns.0))?;
     let is_whole = end_ns - start_ns == slice.end_ns.0 - slice.start_ns;

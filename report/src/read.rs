@@ -415,8 +415,8 @@ impl Run<'_> {
         Ok((counts, found.finish()?))
     }
 
-    /// Computes the report's tables about devices from their slices. Adds the edges (start and end) of the devices' idle
-    /// gaps and an edge for each launch to `edges`.
+    /// Computes the report's tables about devices from their slices. Adds the edges (start and end) of the devices'
+    /// idle gaps and an edge for each launch to `edges`.
     fn device_tables(
         &self,
         slices: &Sorted<DeviceSlice>,

@@ -68,15 +68,15 @@ impl ServingClock {
             })
     }
 
-    /// Returns the last pause that started before a time of the trace, in ns, with the total length in ns of all earlier
-    /// pauses. Returns `None` if no pause started before the time.
+    /// Returns the last pause that started before a time of the trace, in ns, with the total length in ns of all
+    /// earlier pauses. Returns `None` if no pause started before the time.
     fn last_pause(&self, ns: i64) -> Option<(Pause, i64)> {
         let before = self.pauses.partition_point(|(pause, _)| pause.from_ns < ns);
         Some(self.pauses[before.checked_sub(1)?])
     }
 
-    /// Converts a span's start and end, in ns, to serving time, and cuts off what is outside. Returns `None` if the whole
-    /// span is in a pause, before the serving time or after it.
+    /// Converts a span's start and end, in ns, to serving time, and cuts off what is outside. Returns `None` if the
+    /// whole span is in a pause, before the serving time or after it.
     pub(crate) fn clip(&self, (start_ns, end_ns): (i64, i64)) -> Option<(i64, i64)> {
         let is_short = start_ns == end_ns && (self.from_ns..=self.to_ns).contains(&start_ns);
         let (from_ns, to_ns) = (self.serving_ns(start_ns), self.serving_ns(end_ns));

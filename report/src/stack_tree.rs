@@ -42,8 +42,8 @@ impl<'a> StackTree<'a> {
     }
 
     /// Returns the number of the tree's node for a slice whose surrounding slice has the node `parent`, or `None` for
-    /// async spans, which are not part of stacks. If the tree is full, a slice without a node gets `parent`, which may be
-    /// `None`.
+    /// async spans, which are not part of stacks. If the tree is full, a slice without a node gets `parent`, which may
+    /// be `None`.
     pub(crate) fn open(&mut self, parent: Option<u32>, slice: &SliceRecord) -> Option<u32> {
         let process = self.process(slice)?;
         let child = child(process, parent, slice.key);

@@ -68,9 +68,9 @@ fn ranks(values: &[i64]) -> Vec<f64> {
 }
 
 /// Runs the two-sided Mann-Whitney U test on two samples, and returns its probability, or `None` if a sample has fewer
-/// than eight values or if all values are equal. `inflations` has a factor for each sample by which dependence increases
-/// the variance of U. The mean of both factors applies. If the samples hardly overlap, the lower one applies, because
-/// their dependence differs too.
+/// than eight values or if all values are equal. `inflations` has a factor for each sample by which dependence
+/// increases the variance of U. The mean of both factors applies. If the samples hardly overlap, the lower one applies,
+/// because their dependence differs too.
 fn rank_test(one: &[i64], other: &[i64], inflations: [f64; 2]) -> Option<f64> {
     const LEAST: usize = 8;
     /// Minimum share of pairs in which the value of the same sample is greater, for the samples to be apart.

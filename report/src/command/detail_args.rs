@@ -21,8 +21,8 @@ pub(super) struct DetailArgs {
 
 impl DetailArgs {
     /// Returns the request, step or moment that the user chose, or `None` for a report on the run. If the filter in
-    /// `events` names a single request, this function chooses it and removes it from the filter, because the screen of a
-    /// request compares it with other requests. With `is_list`, the filter is unchanged, and no request is chosen.
+    /// `events` names a single request, this function chooses it and removes it from the filter, because the screen of
+    /// a request compares it with other requests. With `is_list`, the filter is unchanged, and no request is chosen.
     pub(super) fn detail(&self, events: &mut EventOptions, is_list: bool) -> Option<DetailTarget> {
         let requests = &mut events.filter.requests;
         match requests.len() {

@@ -31,8 +31,8 @@ pub(super) fn parse_export(text: &str) -> Result<Export, String> {
 }
 
 /// Writes exported files to a folder, which is created if necessary, and returns a message for the user that names
-/// them. `files` computes their contents, and is called only if the folder is writable. If it fails, or a file cannot be
-/// written, no new file remains, and the folder is removed if it is new.
+/// them. `files` computes their contents, and is called only if the folder is writable. If it fails, or a file cannot
+/// be written, no new file remains, and the folder is removed if it is new.
 pub(super) fn write(
     folder: &Path,
     files: impl FnOnce() -> Result<Vec<ExportFile>, Error>,

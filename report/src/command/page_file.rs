@@ -6,7 +6,8 @@ use crate::table::RunReport;
 use std::path::{Path, PathBuf};
 use trace_merge::Error;
 
-/// Writes a report as an HTML page to the file `path`, and returns a message for the user with the file's path and size.
+/// Writes a report as an HTML page to the file `path`, and returns a message for the user with the file's path and
+/// size.
 /// `paths` are the paths that the report was read from, and `is_newest` is true if it covers their newest run.
 pub(super) fn write(
     path: &Path,

@@ -113,8 +113,8 @@ pub(super) struct LiveDevices {
 }
 
 impl LiveDevices {
-    /// Adds slices that ran on devices to the devices' busy time, in total and in `seconds`. Time in which slices overlap
-    /// counts once.
+    /// Adds slices that ran on devices to the devices' busy time, in total and in `seconds`. Time in which slices
+    /// overlap counts once.
     pub(super) fn add_slices(&mut self, slices: &[DeviceSlice], seconds: &mut LastSeconds) {
         for slice in slices {
             let device = self.times.entry(slice.device).or_default();

@@ -206,8 +206,8 @@ impl LiveRequests {
         &mut self.sums.past
     }
 
-    /// Adds the requests that have ended and had no event for a while to the sums, and drops their events. Requests under
-    /// an id with very many events are added earlier.
+    /// Adds the requests that have ended and had no event for a while to the sums, and drops their events. Requests
+    /// under an id with very many events are added earlier.
     pub(super) fn fold(&mut self, now: Instant) {
         self.fold_due(|open| !open.was_checked && now.duration_since(open.last_event_at) >= GRACE);
         let old_ns = self.newest_ns.saturating_sub(GRACE_NS);
@@ -245,8 +245,8 @@ impl LiveRequests {
         over.into_iter().for_each(|request| self.fold_one(request));
     }
 
-    /// Adds the requests of some ids to the sums, whether they have ended or not, and drops their events. It chooses the
-    /// tenth of all ids that had no event for the longest time.
+    /// Adds the requests of some ids to the sums, whether they have ended or not, and drops their events. It chooses
+    /// the tenth of all ids that had no event for the longest time.
     fn make_room(&mut self) {
         let open = self.open.iter();
         for request in oldest_tenth(open.map(|(request, open)| (open.last_event_at, *request))) {

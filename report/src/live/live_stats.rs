@@ -361,8 +361,8 @@ pub(super) fn live_request(request: &Request, now_ns: i64) -> LiveRequest {
     }
 }
 
-/// Creates the row that live views show for an engine: its label, and the figures of its batches from the steps that it
-/// counted.
+/// Creates the row that live views show for an engine: its label, and the figures of its steps. The caller adds the
+/// levels of its counters, if they are known.
 pub(super) fn live_engine((name, pid, host): ProcessLabel, batching: &Batching) -> LiveEngine {
     LiveEngine {
         name,

@@ -201,8 +201,8 @@ impl Past {
     }
 }
 
-/// Halves the number of values: `join` makes one value from each pair of neighbours. A last value without a neighbour is
-/// kept.
+/// Halves the number of values: `join` makes one value from each pair of neighbours. A last value without a neighbour
+/// is kept.
 fn joined<T: Copy>(values: &[T], join: fn(T, &T) -> T) -> Vec<T> {
     let pairs = values.chunks(2);
     let joined = pairs.map(|pair| pair[1..].iter().fold(pair[0], join));

@@ -19,8 +19,8 @@ pub(super) struct PageStack<'a> {
     subtree_ns: i64,
 }
 
-/// Selects the call stacks that a page draws: those wide enough to see in its flame graph. A stack comes after its
-/// parent, and `parent` is the parent's index in the result.
+/// Selects the call stacks that are wide enough to be seen in a page's flame graph. A stack comes after its parent, and
+/// `parent` is the parent's index in the result.
 pub(super) fn page_stacks(stacks: &[StackTime]) -> Vec<PageStack<'_>> {
     let subtree_ns = subtrees_ns(stacks);
     let mut process_ns: BTreeMap<usize, i64> = BTreeMap::new();

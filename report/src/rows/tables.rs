@@ -25,8 +25,8 @@ pub struct DeviceRow {
 }
 
 impl DeviceRow {
-    /// Creates the rows of the table of devices: one for each device in a report, then one for each worker whose device is
-    /// not recorded.
+    /// Creates the rows of the table of devices: one for each device in a report, then one for each worker whose device
+    /// is not recorded.
     pub fn all(report: &RunReport) -> Vec<DeviceRow> {
         let row = |time: &DeviceTime| {
             let is_same_device = |idle: &&DeviceIdle| idle.process == time.process;

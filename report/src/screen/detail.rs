@@ -12,8 +12,8 @@ use crate::table::{Detail, IdleCause, LoadAt, SpanAt, TraceRange};
 /// Start of the line with the command.
 const COMMAND: &str = "in Perfetto  ";
 
-/// Returns the screen that explains one request, step or moment. `run` is the argument with which `sa-profile open` shows
-/// the run.
+/// Returns the screen that explains one request, step or moment. `run` is the argument with which `sa-profile open`
+/// shows the run.
 pub fn detail_text(detail: &Detail, run: &str) -> String {
     let text = match detail {
         Detail::Request(request) => one_request::text(request, run),

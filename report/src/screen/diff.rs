@@ -235,8 +235,8 @@ fn load(diff: &RunDiff) -> Table {
     Table::new(head, rows, same)
 }
 
-/// Returns the rows of the load table that describe the whole run, for figures that differ between the two runs: verdict,
-/// length, requests and throughput.
+/// Returns the rows of the load table that describe the whole run, for figures that differ between the two runs:
+/// verdict, length, requests and throughput.
 fn whole_run(diff: &RunDiff) -> Vec<Vec<String>> {
     let row = |name: &str, values: String, change: String| {
         let empty = String::new;

@@ -95,8 +95,8 @@ fn whole(report: &RunReport, cost: CostOf) -> &'static str {
     }
 }
 
-/// Returns the lines on findings for the short screen: a head, and at most two lines for each finding, with its evidence
-/// and, if there is room, its advice.
+/// Returns the lines on findings for the short screen: a head, and at most two lines for each finding, with its
+/// evidence and, if there is room, its advice.
 pub(super) fn brief(report: &RunReport, options: ScreenOptions<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let is_waiting = report

@@ -122,8 +122,8 @@ fn sum(devices: &[DeviceIdle], ns: impl Fn(&DeviceIdle) -> i64) -> i128 {
     devices.iter().map(|device| i128::from(ns(device))).sum()
 }
 
-/// Returns the name and the idle time of the device that was idle longest for a cause. It is empty unless that is clearly
-/// more than the mean of all devices.
+/// Returns the name and the idle time of the device that was idle longest for a cause. It is empty unless that is
+/// clearly more than the mean of all devices.
 fn most(report: &RunReport, cause: IdleCause) -> String {
     let most = report.most_idle(cause);
     most.map_or_else(String::new, |device| {

@@ -87,7 +87,8 @@ pub(super) fn with_kind(name: &str, kind: RowKind) -> String {
     }
 }
 
-/// Returns words for the time that shares of names refer to: the whole run, or the part in which the server had requests.
+/// Returns words for the time that shares of names refer to: the whole run, or the part in which the server had
+/// requests.
 pub(super) fn wall(report: &RunReport) -> &'static str {
     match report.serving.is_whole {
         true => "the run's wall time",

@@ -31,8 +31,8 @@ pub(super) fn write(report: &RunReport, options: ScreenOptions<'_>, out: &mut St
     }
 }
 
-/// Returns the text and the advice of the verdict in lines, for the end of a recorded command. An unknown verdict has no
-/// lines.
+/// Returns the text and the advice of the verdict in lines, for the end of a recorded command. An unknown verdict has
+/// no lines.
 pub fn verdict_lines(report: &RunReport) -> Vec<String> {
     let verdict = &report.verdict;
     if verdict.rule == VerdictRule::Unknown {

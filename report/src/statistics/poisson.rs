@@ -3,8 +3,8 @@
 use std::f64::consts::TAU;
 
 /// Returns the exact confidence interval ([Garwood's](https://doi.org/10.1093/biomet/28.3-4.437)) of the mean of a
-/// Poisson distribution from which `n` events were counted, as its lower and upper bound. The mean is outside of
-/// the interval with at most the probability `outside`, at most half of it on each side.
+/// Poisson distribution from which `n` events were counted, as its lower and upper bound. The mean is outside of the
+/// interval with at most the probability `outside`, at most half of it on each side.
 pub(crate) fn interval(n: u64, outside: f64) -> [f64; 2] {
     let half = outside / 2.0;
     let count = n as f64;

@@ -37,8 +37,8 @@ impl BrokenBlocks {
         }
     }
 
-    /// Removes and returns the broken blocks that the recorder will not write again: those of the same slot (the ring area of one thread) that
-    /// start before the end of the complete block with header `complete`.
+    /// Removes and returns the broken blocks that the recorder will not write again. They are the blocks of the same slot (the ring area of one thread)
+    /// that start before the end of the complete block with header `complete`.
     pub(super) fn remove_before(&mut self, complete: &BlockHeader) -> Vec<BrokenBlock> {
         let end = (complete.generation, complete.positions().end);
         self.remove(|broken| broken.slot == complete.slot && (broken.generation, broken.from) < end)

@@ -118,7 +118,7 @@ impl Follower {
         self.ids.last().map_or("", String::as_str)
     }
 
-    /// Returns true if the run is over: it has at least one process, and none is alive any more.
+    /// Returns true if the run is over: it has at least one process, and none of them records any more.
     pub fn is_over(&self) -> bool {
         let processes = &self.run.processes;
         !processes.is_empty()
@@ -283,7 +283,7 @@ impl Follower {
         begun && !is_same
     }
 
-    /// Lists the files in the run's folders whose names are those of fragments, with their current lengths.
+    /// Lists the files in the run's folders that have names of fragments, with their current lengths.
     fn list(&self) -> Listing {
         let mut listing = Listing {
             files: Vec::new(),

@@ -67,7 +67,7 @@ fn offset_for(draft: &TraceDraft<'_>, offsets: &[Offset]) -> Option<i64> {
     matching.next_back().map(|offset| offset.ns)
 }
 
-/// Returns true if an `--offset` is for this trace: its path is that of the trace, or leads to the same file.
+/// Returns true if an `--offset` is for this trace: its path is the path of the trace, or leads to the same file.
 fn is_offset_for(offset: &Offset, draft: &TraceDraft<'_>) -> bool {
     let is_same_file = || {
         let metadata = fs::metadata(&offset.path);

@@ -110,8 +110,8 @@ impl Found {
 }
 
 impl AgentSpan {
-    /// Reads an agent's span from its event. Returns `None` if the category is no kind of call, or if the span does not
-    /// name exactly one request.
+    /// Reads an agent's span from its event. Returns `None` if the category does not belong to a call, or if the span
+    /// does not name exactly one request.
     fn from_event(event: &PlacedEvent<'_>) -> Option<AgentSpan> {
         let category = event.category();
         let mut kinds = CallKind::ALL.into_iter();

@@ -116,7 +116,7 @@ fn device(
     }
 }
 
-/// Returns the requests in flight at the time `at_ns` that arrived first, at most [`OLDEST`].
+/// Returns the oldest [`OLDEST`] of the requests in flight at the time `at_ns`, with their ages in ns.
 fn oldest(report: &RunReport, at_ns: i64, end_ns: i64) -> Vec<RequestAt> {
     let requests = report.request.iter();
     let in_flight = requests.filter(|request| is_in_flight(request, at_ns));

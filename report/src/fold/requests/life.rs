@@ -243,8 +243,8 @@ impl Life {
         self.processes.first().map(|(process, _)| *process)
     }
 
-    /// Returns the times of the request's tokens in ns. The frontend's tokens are preferred, then the tokens of the
-    /// process with the most. Returns nothing if none were recorded.
+    /// Returns the times of the request's tokens in ns. The tokens that the frontend recorded are preferred. If it
+    /// recorded none, the process with the most tokens is used.
     pub(crate) fn tokens(&self) -> &[i64] {
         let frontend = self.arrival().map(|span| span.process);
         let processes = self.processes.iter();
