@@ -55,8 +55,8 @@ fn is_in_flight(request: &Request, at_ns: i64) -> bool {
 }
 
 /// Returns the name of each part of a request, its offset from the request's begin and its duration in ns. A request
-/// without an end is open until `end_ns`, and so is its last part. A request that failed or was aborted ended
-/// during its last part.
+/// without an end is open until `end_ns`, and so is its last part. A request that failed or was aborted ended during
+/// its last part.
 fn parts(report: &RunReport, request: &Request, end_ns: i64) -> Vec<(String, i64, i64)> {
     let is_generated = match request.status {
         RequestStatus::Ok => true,

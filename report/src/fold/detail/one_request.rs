@@ -156,8 +156,8 @@ fn part_medians(requests: &[Request]) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Returns the longest and the mean time between two consecutive tokens of a request. The outputs that the frontend
-/// listed are preferred over recorded tokens. Returns `None` if no such time is known.
+/// Returns the longest time between two consecutive tokens of a request, and the mean of these times. Returns `None` if
+/// no time between two tokens is known.
 fn longest_gap(
     request: &Request,
     tokens: &[(usize, i64)],

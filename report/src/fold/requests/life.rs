@@ -274,8 +274,8 @@ impl Life {
         prompts.map(move |(prompt, process)| (*prompt as usize, is_scheduled(*process)))
     }
 
-    /// Returns the number of the request's prompt tokens that were in the prefix cache, or `None` if it was not
-    /// recorded.
+    /// Returns the number of the request's prompt tokens that were in the prefix cache, or `None` if no event
+    /// contains it.
     pub(super) fn cached_tokens(&self) -> Option<u64> {
         self.args.cached_tokens
     }
