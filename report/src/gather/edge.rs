@@ -39,7 +39,7 @@ pub(crate) enum EdgeKind {
 pub(crate) struct Edge {
     pub(crate) ns: i64,
     pub(crate) kind: EdgeKind,
-    /// Number of the process, which for a device is that of its process.
+    /// Number of the process, or for a device the number of its own process.
     pub(crate) process: u32,
     /// New value of a count.
     pub(crate) value: u32,

@@ -149,7 +149,7 @@ impl LiveReader {
     }
 
     /// Returns the times up to which figures are computed. They make sure that a run does not look idle only because
-    /// recorders hold events back, or because this reader has not caught up.
+    /// recorders hold events back, or because this reader lags.
     fn moments(&self) -> LiveMoments {
         let newest_ns = self.folded.fold.newest_ns.unwrap_or(0);
         let now = self.follower.run().now_ns();

@@ -48,7 +48,7 @@ pub struct LiveStats {
     pub no_event_for_ns: Option<u64>,
     /// Counts of what was recorded.
     pub recorded: LiveRecorded,
-    /// How far these figures are behind the run, and what they lack.
+    /// How much of the run these figures do not cover yet, and what they lack.
     pub behind: LiveLag,
     /// Requests since the start of the run.
     pub requests: Figures,
@@ -99,12 +99,12 @@ pub struct LiveRecorded {
     pub lost: BTreeMap<String, u64>,
 }
 
-/// How far the figures are behind the run, and what they lack.
+/// How much of the run the figures do not cover yet, and what they lack.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LiveLag {
     /// Number of bytes that are written but not read yet.
     pub unread_bytes: u64,
-    /// Time for which the fragment that lags most has not been read to its end.
+    /// Time since the fragment that lags most was last read to its end.
     pub behind_ns: u64,
     /// Number of blocks that do not match their checksums.
     pub damaged_blocks: u64,

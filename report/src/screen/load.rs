@@ -66,7 +66,7 @@ fn write_unfinished(report: &RunReport, out: &mut String) {
 }
 
 /// Writes the number of spikes (times with unusually many requests), and for the longest one its load and the mean E2E
-/// of its requests next to that of all others.
+/// of its requests next to the mean of all other requests.
 fn write_spikes(report: &RunReport, out: &mut String) {
     let spikes = report.spikes.longest.iter();
     let Some(longest) = spikes.max_by_key(|spike| spike.dur_ns) else {

@@ -24,7 +24,7 @@ named_enum! {
 }
 
 impl Activity {
-    /// Returns the activity of a span with this name. The names are those of vLLM's plugin, SGLang's hooks and
+    /// Returns the activity of a span with this name. The names come from vLLM's plugin, SGLang's hooks and
     /// pypto-serving.
     pub(crate) fn from_name(name: &str) -> Option<Activity> {
         let (owner, call) = name

@@ -30,7 +30,7 @@ pub(super) struct TailPieces {
 }
 
 impl Tail {
-    /// Creates the reading state of a segment file that has not been read yet. `len` is its current length in bytes.
+    /// Creates the reading state of a segment file of which nothing was read yet. `len` is its current length in bytes.
     pub(super) fn new(place: FileLocation, id: FileId, len: u64) -> Tail {
         Tail {
             place,
