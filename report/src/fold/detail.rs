@@ -54,9 +54,9 @@ fn is_in_flight(request: &Request, at_ns: i64) -> bool {
     is_begun && request.finished_ns.is_none_or(|ns| at_ns < ns)
 }
 
-/// Returns the name of each part of a request, its offset from the request's begin and its duration in ns. A request
-/// without an end is open until `end_ns`, and so is its last part. A request that failed or was aborted ended during
-/// its last part.
+/// Returns the parts of a request, each with its name, its offset from the request's begin and its duration in ns. A
+/// request without an end is open until `end_ns`, and so is its last part. A request that failed or was aborted ended
+/// during its last part. Returns nothing if the begin is unknown.
 fn parts(report: &RunReport, request: &Request, end_ns: i64) -> Vec<(String, i64, i64)> {
     let is_generated = match request.status {
         RequestStatus::Ok => true,

@@ -303,8 +303,7 @@ impl Scheduling {
     }
 }
 
-/// Returns the number of the run of a process. `runs` has a number for each process. The result is 0 for a process that
-/// is not in it.
+/// Returns the run of a process, or 0 if it is unknown. `runs` contains the run of each process.
 fn run(runs: &[u64], process: u32) -> u64 {
     runs.get(process as usize).copied().unwrap_or(0)
 }

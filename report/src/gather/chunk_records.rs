@@ -229,8 +229,8 @@ impl ChunkRecords {
         }
     }
 
-    /// Records that a host span may launch work on a device: the time of the launch and the launch numbers in its args.
-    /// The tuple has the process number, the end of the span in ns and its key number.
+    /// Records that a host span launches device work, if its category shows that, and adds the calls that its args
+    /// number. The last argument contains the process number, the end of the span in ns and the number of its name key.
     fn add_launch(
         &mut self,
         devices: &Devices,
@@ -364,8 +364,8 @@ impl ChunkRecords {
     }
 }
 
-/// Returns the value of one series of a counter event, rounded to a whole number. Returns `None` if it is missing,
-/// negative or greater than a `u32`.
+/// Returns the value of one series of a counter event, rounded to a whole number. Returns `None` if the value is
+/// missing, negative or over `u32::MAX`.
 fn count(event: &PlacedEvent<'_>, series: &str) -> Option<u64> {
     arg(event, series).and_then(rounded).map(u64::from)
 }

@@ -36,8 +36,8 @@ impl Prompt {
         (self.blocks - self.hashed) * self.block_tokens
     }
 
-    /// Returns the number of prompt tokens that count for prefixes: all tokens except the ones in full blocks without a
-    /// hash.
+    /// Returns the number of prompt tokens that are not in a full block without a hash. Only these tokens count for
+    /// prefixes.
     pub(crate) fn counted_tokens(&self) -> u64 {
         self.tokens - self.tokens_without_hash()
     }

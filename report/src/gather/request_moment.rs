@@ -304,8 +304,8 @@ impl Record for NamePiece {
 }
 
 impl NamePiece {
-    /// Splits the request id `id` into pieces of at most [`PIECE`] bytes. Each gets its position and `request`, the
-    /// hash that identifies the request.
+    /// Splits the request id `id` into pieces of at most 43 bytes. Each piece contains its position and `request`, the
+    /// hash of the request's run and id.
     pub(crate) fn split(request: u64, id: &str) -> impl Iterator<Item = NamePiece> {
         let pieces = id.as_bytes().chunks(PIECE);
         pieces.zip(0..).map(move |(piece, nth)| {

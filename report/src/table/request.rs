@@ -100,8 +100,8 @@ impl Request {
             && within(slo.e2e_ns, self.e2e_ns())
     }
 
-    /// Returns the time from the request's arrival to its end, in ns, or `None` if one is unknown or they are out of
-    /// order.
+    /// Returns the time from the request's arrival to its end, in ns. Returns `None` if one of them is unknown or they
+    /// are out of order.
     pub fn e2e_ns(&self) -> Option<i64> {
         between(self.arrival_ns, self.finished_ns)
     }
@@ -112,8 +112,8 @@ impl Request {
         self.e2e_ns().filter(|_| self.is_ok())
     }
 
-    /// Returns the time from the receipt by the application to the request's end, in ns, or `None` if one is unknown or
-    /// they are out of order.
+    /// Returns the time from the receipt by the application to the request's end, in ns. Returns `None` if one of them
+    /// is unknown or they are out of order.
     pub fn application_e2e_ns(&self) -> Option<i64> {
         between(self.received_ns, self.finished_ns)
     }
@@ -124,8 +124,8 @@ impl Request {
         between(self.arrival_ns, self.ttft_end_ns())
     }
 
-    /// Returns the time to first token in ns, counted from the time at which the application received the request, or
-    /// `None` if one is unknown or they are out of order.
+    /// Returns the time to first token in ns, counted from the time at which the application received the request.
+    /// Returns `None` if it is unknown.
     pub fn application_ttft_ns(&self) -> Option<i64> {
         between(self.received_ns, self.ttft_end_ns())
     }
@@ -143,26 +143,24 @@ impl Request {
         self.first_chunk_ns.filter(is_streamed).or(token_ns)
     }
 
-    /// Returns the time from the entry into the engine's queue to the engine's first token, in ns, or `None` if one is
-    /// unknown or they are out of order. It depends on the engine alone.
+    /// Returns the time from the entry into the engine's queue to the engine's first token, in ns, or `None` if it is
+    /// unknown. It depends on the engine alone.
     pub fn engine_ttft_ns(&self) -> Option<i64> {
         between(self.queued_ns, self.engine_first_token_ns)
     }
 
-    /// Returns the time that the request waited in the engine's queue until it was first scheduled, in ns, or `None` if
-    /// one is unknown or they are out of order.
+    /// Returns the time from the entry into the engine's queue to the first schedule, in ns, or `None` if it is
+    /// unknown.
     pub fn queue_ns(&self) -> Option<i64> {
         between(self.queued_ns, self.scheduled_ns)
     }
 
-    /// Returns the time from the first schedule to the first token, in ns, or `None` if one is unknown or they are out
-    /// of order.
+    /// Returns the time from the first schedule to the first token, in ns, or `None` if it is unknown.
     pub fn prefill_ns(&self) -> Option<i64> {
         between(self.scheduled_ns, self.any_first_token_ns())
     }
 
-    /// Returns the time from the first token to the last one, in ns, or `None` if one is unknown or they are out of
-    /// order.
+    /// Returns the time from the first token to the last one, in ns, or `None` if it is unknown.
     pub fn decode_ns(&self) -> Option<i64> {
         between(self.any_first_token_ns(), self.last_token_ns)
     }
@@ -223,8 +221,9 @@ impl Request {
         Some(parts)
     }
 
-    /// Returns the duration of one named part of the request's time in ns, such as `queue`. It includes the parts
-    /// before it whose ends are not in the trace. Returns `None` if the part or its end is unknown.
+    /// Returns the duration of one part of the request's time in ns, by its name, such as `queue`. It includes the
+    /// parts before it whose ends are not in the trace. Returns `None` if the request does not have the part, or if the
+    /// part's end or the request's arrival or end is not in the trace.
     pub fn part_ns(&self, name: &str) -> Option<i64> {
         let mut parts = self.part_times()?;
         parts.find(|(part, _)| *part == name)?.1

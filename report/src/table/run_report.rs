@@ -117,8 +117,8 @@ impl RunReport {
         waits.max_by_key(|(_, wait)| wait.ns)
     }
 
-    /// Returns the device that was idle longest for this cause, or `None` unless its time is clearly above the mean of
-    /// all devices.
+    /// Returns the device that was idle longest for this cause, or `None` unless that time is over 1.2 times the mean
+    /// of all devices.
     pub(crate) fn most_idle(&self, cause: IdleCause) -> Option<&DeviceIdle> {
         let most = self
             .idle

@@ -65,7 +65,7 @@ struct Found {
 }
 
 impl CallTokens {
-    /// Reads the token counts from the args of a call's event. A missing count is `None`.
+    /// Reads the token counts of a call from the args of an event. A count is `None` if its arg is missing.
     fn from_args(event: &PlacedEvent<'_>) -> CallTokens {
         let count = |name| arg(event, name);
         CallTokens {
@@ -84,7 +84,7 @@ impl Call {
 }
 
 impl Found {
-    /// Adds an event if it begins an agent's span, or if it ends a span with a known start and has token counts.
+    /// Adds an event if it begins an agent's span, or if it ends any span and has token counts.
     fn add(&mut self, event: &PlacedEvent<'_>) {
         let key = |start_ns, end_ns| {
             let is_async = matches!(event.phase, Phase::AsyncBegin | Phase::AsyncEnd);
@@ -110,8 +110,8 @@ impl Found {
 }
 
 impl AgentSpan {
-    /// Reads an agent's span from its event. Returns `None` if the category does not belong to a call, or if the span
-    /// does not name exactly one request.
+    /// Reads an agent's span from its event. Returns `None` if the category is no kind of call, or if the span does not
+    /// name exactly one request.
     fn from_event(event: &PlacedEvent<'_>) -> Option<AgentSpan> {
         let category = event.category();
         let mut kinds = CallKind::ALL.into_iter();
@@ -135,8 +135,8 @@ impl AgentSpan {
     }
 }
 
-/// Reads the spans of agents in the order of their starts. Token counts at the end of a span take precedence over
-/// counts at its start.
+/// Reads the spans of agents in the order of their starts. Token counts at the end of a span take precedence over those
+/// at its start.
 pub(super) fn agent_spans(events: &TraceEvents<'_>) -> Result<Vec<AgentSpan>, Error> {
     let mut all = Found::default();
     events.fold(Found::default, Found::add, |found| {

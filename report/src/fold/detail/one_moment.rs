@@ -87,7 +87,7 @@ fn processes(
         .collect()
 }
 
-/// Returns the slice that ran on a device at the time `at_ns`, or the cause and the place of its idle time.
+/// Returns the slice that a device ran at the time `at_ns`, or the cause and time range of its idle time.
 fn device(
     report: &RunReport,
     time: &DeviceTime,
@@ -116,7 +116,7 @@ fn device(
     }
 }
 
-/// Returns the requests in flight at the time `at_ns` that arrived first, at most [`OLDEST`], with their ages in ns.
+/// Returns the requests in flight at the time `at_ns` that arrived first, at most [`OLDEST`].
 fn oldest(report: &RunReport, at_ns: i64, end_ns: i64) -> Vec<RequestAt> {
     let requests = report.request.iter();
     let in_flight = requests.filter(|request| is_in_flight(request, at_ns));
@@ -135,7 +135,8 @@ fn oldest(report: &RunReport, at_ns: i64, end_ns: i64) -> Vec<RequestAt> {
         .collect()
 }
 
-/// Returns the findings whose places are nearest to the time `at_ns`, at most [`FINDINGS`].
+/// Returns the findings whose places are nearest to the time `at_ns`, at most [`FINDINGS`]. Findings without a place
+/// are left out.
 fn findings(report: &RunReport, at_ns: i64) -> Vec<FindingNear> {
     let near = |finding: &Finding| {
         Some(FindingNear {

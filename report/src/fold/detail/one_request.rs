@@ -156,8 +156,8 @@ fn part_medians(requests: &[Request]) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Returns the longest time between two consecutive tokens of a request, and the mean of these times. Returns `None` if
-/// no time between two tokens is known.
+/// Returns the longest and the mean time between two consecutive tokens of a request. The outputs that the frontend
+/// listed are preferred over recorded tokens. Returns `None` if no such time is known.
 fn longest_gap(
     request: &Request,
     tokens: &[(usize, i64)],
@@ -167,7 +167,7 @@ fn longest_gap(
     for (process, ns) in tokens {
         times.entry(*process).or_default().push(*ns);
     }
-    // Prefer the tokens that the frontend recorded, or else the tokens of the process with the most tokens.
+    // Prefer the tokens that the frontend recorded, or else those of the process with the most tokens.
     let rank = |(process, ns): &(usize, Vec<i64>)| (Some(*process) == request.process, ns.len());
     let best = times.into_iter().max_by_key(rank);
     let mut times = best.map_or(Vec::new(), |(_, ns)| ns);

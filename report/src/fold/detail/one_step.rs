@@ -365,8 +365,8 @@ fn with_names(
     Ok(processes.into_iter().map(part).collect())
 }
 
-/// Returns what the step's batch contained: requests and tokens. If no span has its token counts, the last value of the
-/// engine's counter is used.
+/// Returns the numbers of requests and tokens in the step's batch, `None` where unknown. If no span has token counts,
+/// the last value of the engine's counter in `time` is used.
 fn batch(events: &StepEvents, time: TimeRange, is_in: impl Fn(usize) -> bool) -> BatchOfStep {
     let mut batch = events.batch;
     let counted = events.tokens.iter().filter(|tokens| {

@@ -243,8 +243,8 @@ impl Life {
         self.processes.first().map(|(process, _)| *process)
     }
 
-    /// Returns the times of the request's tokens in ns. The tokens that the frontend recorded are preferred. If it
-    /// recorded none, the process with the most tokens is used.
+    /// Returns the times of the request's tokens in ns. The frontend's tokens are preferred, then the tokens of the
+    /// process with the most. Returns nothing if none were recorded.
     pub(crate) fn tokens(&self) -> &[i64] {
         let frontend = self.arrival().map(|span| span.process);
         let processes = self.processes.iter();
@@ -274,8 +274,8 @@ impl Life {
         prompts.map(move |(prompt, process)| (*prompt as usize, is_scheduled(*process)))
     }
 
-    /// Returns the number of the request's prompt tokens that were in the prefix cache, or `None` if no event
-    /// contains it.
+    /// Returns the number of the request's prompt tokens that were in the prefix cache, or `None` if it was not
+    /// recorded.
     pub(super) fn cached_tokens(&self) -> Option<u64> {
         self.args.cached_tokens
     }
