@@ -214,7 +214,10 @@ fn alone_a_page_works_in_a_browser() {
     check_drawing(&shown);
     assert_eq!(
         shown["explained"],
-        json!(["each figure says from where to where it counts", []])
+        json!([
+            "the explanation of each figure says where it starts and ends",
+            []
+        ])
     );
     assert_eq!(shown["copied"], true);
     let sql = shown["sql"].as_array().unwrap();
