@@ -3,7 +3,7 @@
 pub(crate) mod front;
 pub(crate) mod http;
 pub(crate) mod ids;
+pub(crate) mod layout;
 pub(crate) mod outputs;
-mod scheduled;
 pub(crate) mod stamps;
 pub(crate) mod step;

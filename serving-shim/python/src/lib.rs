@@ -54,9 +54,10 @@ mod _sa_profile {
                 exchange::{Exchange, begin_exchange},
                 message_begin,
             },
-            ids::RequestIds,
+            ids::{RequestIds, request_ids},
+            layout::OutputLayout,
             outputs::{OutputCounter, OutputCounts, last_request_number},
-            stamps::from_monotonic,
+            stamps::{from_monotonic, from_wall_clock},
             step::{Step, record_step_counters},
         },
         interpreter::{

@@ -1,8 +1,8 @@
-"""Writes one line to the server's log: whether and where it records, and how to start a paused recording."""
+"""Decides which of vLLM's processes announces the recording in the server's log."""
 
-from .. import directory, levels, set_process_name
+from .. import set_process_name
+from .._engine import processes
 from .._hooks.chain import argument, chain_if_there
-from .._hooks.warnings import warn_once
 from .names import is_first_child, title
 
 ANNOUNCERS = (None, "APIServer", "APIServer_0")  # titles of the one API server that writes the line
@@ -26,14 +26,8 @@ def announce():
     name = title()
     if name:
         set_process_name(name)
-    folder = directory()
-    if folder is None or not _is_announcer(name):
-        return
-    on = ", ".join(sorted(levels()))
-    if on:
-        warn_once(f"recording to {folder}, levels {on}")
-    else:
-        warn_once(f"recording to {folder} is paused; to start it: sa-profile start {folder}")
+    if _is_announcer(name):
+        processes.announce()
 
 
 def _is_announcer(name):

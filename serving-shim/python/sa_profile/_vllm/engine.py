@@ -2,14 +2,16 @@
 
 import weakref
 
-from .. import async_span, flow, set_process_name, span
-from .._sa_profile import attach, is_enabled, open_span
+from .. import async_span, flow, span
+from .._sa_profile import is_enabled, open_span
+from .._engine import REQUEST, processes
+from .._engine.batches import Batches
 from .._hooks.chain import argument, chain, chain_if_there, inside, is_chained
 from .._hooks.instances import ObjectData
 from .._hooks.warnings import quietly, warn_once
-from .executor import Batches, ExecutorObserver
-from .names import REQUEST, engine_name, is_engine
-from .requests import EngineRequests
+from .executor import ExecutorObserver
+from .names import engine_name, is_engine
+from .requests import Requests
 from .scheduler import observe
 from .settings import record_engine
 
@@ -47,7 +49,7 @@ class EngineObserver:
 
     def __init__(self, engine):
         scheduler = engine.scheduler
-        self.requests = EngineRequests(weakref.ref(scheduler))
+        self.requests = Requests(weakref.ref(scheduler))
         self.batches = Batches()
         observe(scheduler, self.requests, self.batches)
         ExecutorObserver(engine.model_executor, self.batches)
@@ -73,11 +75,8 @@ def construct(_engine, *_args, **_kwargs):
 
 
 def begin():
-    """Starts the recorder even if it is paused, so that it can be switched on, and names the process."""
-    attach()
-    name = engine_name()
-    if name:
-        set_process_name(name)
+    """Starts the recorder and names the process."""
+    processes.begin(engine_name())
 
 
 def size_cache(_engine, *args, **kwargs):
@@ -140,13 +139,13 @@ def add_request(engine, *args, **kwargs):
     new = argument(args, kwargs, 0, "request")
     lost = dict(wait_not_recorded=True) if wait is None and _is_received(engine) else {}
     opened = open_span("EngineCore.add_request", cat="engine", request_id=new.request_id, **lost)
-    quietly(engine_observer.requests.arrived, new)
+    quietly(engine_observer.requests.receive, new)
     flow(REQUEST, new.request_id, "step")
 
     def leave(_result, error):
         opened.set_end()
         if error is None:
-            quietly(engine_observer.requests.queued, new.request_id)
+            quietly(engine_observer.requests.enqueue, new.request_id)
         else:
             quietly(engine_observer.requests.finished, new.request_id, "error")
         opened.close(error)

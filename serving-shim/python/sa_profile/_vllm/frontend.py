@@ -1,22 +1,34 @@
 """The API server's part: requests that arrive and get their internal ids, and outputs that are sent."""
 
-import asyncio
 import weakref
 
 from .. import async_span, now_ns, span
-from .._sa_profile import FrontRequests, attach, is_enabled, last_request_number, open_span
+from .._sa_profile import attach, from_monotonic, from_wall_clock, is_enabled, last_request_number, open_span
+from .._engine.front import FrontRequests, end_all
+from .._engine.sending import next_turn
 from .._hooks.chain import argument, chain, chain_details, chain_if_there, chain_in_detail, inside
 from .._hooks.warnings import quietly, warn_once
 from .._http import asgi
 from .announcement import announce
-from .requests import reason
-from .sending import next_turn
+from .requests import LAYOUT, reason
 from .settings import record_server
 
 RECORD = span("StatLoggerManager.record", cat="serving", level="verbose")
 
 
-_front = FrontRequests(reason)  # only the event loop's thread uses it
+class Frontend:
+    """What the frontend's requests need to know of vLLM's outputs."""
+
+    reason = staticmethod(reason)
+
+    @staticmethod
+    def cached_tokens(outputs, at):
+        """Returns the number of cached prompt tokens, which vLLM sends with a request's first output. Older versions have it in each output."""
+        stats = getattr(outputs[at], "prefill_stats", None)
+        return getattr(outputs[at], "num_cached_tokens", None) if stats is None else stats.num_cached_tokens
+
+
+_front = FrontRequests(LAYOUT, Frontend, "OutputProcessor.add_request", "OutputProcessor.process_outputs")  # only the event loop's thread uses it
 _waits: dict[weakref.ref, object] = {}  # spans of generators that are alive
 
 
@@ -104,7 +116,7 @@ def add_request(_client, request_id, *_args, **_kwargs):
 
     def leave(_result, error):
         if error is not None:  # only this call's requests, because a client may have sent the id of another request
-            _end_all([id for id, one in _front.open.items() if one.external_id == request_id and one.number > since], error)
+            end_all(_front, [id for id, one in _front.open.items() if one.external_id == request_id and one.number > since], error)
         if opened is not None:
             opened.close(error)
 
@@ -131,34 +143,51 @@ def _freed(generator):
         quietly(opened.end)
 
 
-def _end_all(request_ids, error):
-    """Ends requests for which no output and no abort will come."""
-    why = "abort" if isinstance(error, asyncio.CancelledError) else "error"
-    for request_id in request_ids:
-        _front.end(request_id, why, now_ns(), type(error).__name__)
-
-
 def admit(_processor, request, _prompt=None, parent_req=None, *_args, **_kwargs):
     """Observes the process starting to wait for a request's outputs, where its flow starts."""
     if is_enabled("verbose"):
         chain_details()
-    return _front.admit(request, parent_req, asgi.current())
+    # Without internal ids, vLLM derives the ids of several answers from the id of the client's request.
+    external_id = getattr(request, "external_req_id", None) or getattr(parent_req, "request_id", None) or request.request_id
+    prompt = getattr(request, "prompt_token_ids", None)
+    return _front.admit(
+        request.request_id, external_id, None if prompt is None else len(prompt), from_wall_clock(getattr(request, "arrival_time", None)),
+        lambda: _options(request, parent_req), asgi.current(),
+    )
+
+
+def _options(request, parent):
+    """Returns the client's options as args, as far as they affect how the request is served."""
+    params = getattr(request, "sampling_params", None)
+    samples = getattr(getattr(parent, "sampling_params", None), "n", None)
+    structured = getattr(params, "structured_outputs", None) or getattr(params, "guided_decoding", None)  # the second in older versions
+    options = dict(
+        max_tokens=getattr(params, "max_tokens", None), n=samples if samples and samples > 1 else None,
+        structured=None if structured is None else True, priority=getattr(request, "priority", None) or None,
+        lora=getattr(getattr(request, "lora_request", None), "lora_name", None),
+    )
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def process_outputs(_processor, engine_core_outputs, engine_core_timestamp=None, iteration_stats=None, *_args, **_kwargs):
     """Observes a step's outputs being turned into text and handed to the tasks that wait for them."""
-    leave = _front.step(engine_core_outputs, engine_core_timestamp, iteration_stats)
-    if leave is None or not is_enabled("verbose"):
-        return leave
-    sending = quietly(next_turn, len(engine_core_outputs))
-    if sending is None:
-        return leave
+    # vLLM's metrics use the first time for the step's outputs, and the second for its time between tokens.
+    received_ns = None if iteration_stats is None else from_wall_clock(getattr(iteration_stats, "iteration_timestamp", None))
+    leave = _front.step(engine_core_outputs, received_ns, from_monotonic(engine_core_timestamp))
+    if leave is None:
+        return None
+    began_ns = now_ns()
+    sending = quietly(next_turn, len(engine_core_outputs)) if is_enabled("verbose") else None
 
     def leave_and_send(result, error):
         try:
             leave(result, error)
+            stopped = getattr(result, "reqs_to_abort", None)
+            if stopped:  # requests that ended because of a stop text
+                _front.answered(stopped, "stop", received_ns or began_ns)
         finally:
-            sending.schedule_end()
+            if sending is not None:
+                sending.schedule_end()
 
     return leave_and_send
 
@@ -186,5 +215,5 @@ def propagate_error(_processor, *args, **kwargs):
     if not _front.open:
         return None
     opened = open_span("OutputProcessor.propagate_error", cat="serving")
-    quietly(_end_all, list(_front.open), argument(args, kwargs, 0, "e"))
+    quietly(end_all, _front, list(_front.open), argument(args, kwargs, 0, "e"))
     return lambda _result, error: opened.close(error)

@@ -1,10 +1,9 @@
-"""Names of processes, as vLLM titles them (APIServer, EngineCore_DP0, Worker_TP3), and of the flow of a request."""
+"""Names of processes, as vLLM titles them (APIServer, EngineCore_DP0, Worker_TP3)."""
 
 import multiprocessing
 import os
 import re
 
-REQUEST = "request"  # the flow that links a request's events in all processes
 ENGINE = re.compile(r"EngineCore_DP(\d+)\0*$")
 
 

@@ -1,21 +1,20 @@
-"""Records the prefix cache of one engine as a counter: tokens that were looked up and found, and evicted hashes."""
+"""Reads the counts of vLLM's prefix cache: tokens that were looked up and found, and evicted hashes."""
 
 import weakref
 
-from .. import counter
 from .._sa_profile import is_enabled
+from .._engine.prefix_cache import PrefixCacheCounter
 from .._hooks.chain import chain_if_there
 
 # By block pool. The pool's class is hooked: a further attribute of a pool would make Python use a slower lookup for all of its attributes, for each block.
 _caches = weakref.WeakKeyDictionary()
 
 
-class PrefixCache:
-    """Counts while recording is on. Queries and hits are vLLM's own counts, which its metrics use too."""
+class PrefixCache(PrefixCacheCounter):
+    """Queries and hits are vLLM's own counts, which its metrics use too."""
 
     def __init__(self, scheduler):
-        self.counts = dict(queries=0, hits=0)
-        self._has_changed = False  # since the counter was last recorded
+        super().__init__()
         pool = getattr(getattr(scheduler, "kv_cache_manager", None), "block_pool", None)
         if hasattr(getattr(pool, "cached_block_hash_to_block", None), "__len__"):
             self.counts["evictions"] = 0
@@ -33,15 +32,7 @@ class PrefixCache:
             if stats is not None and (stats.queries or stats.hits):
                 self.add("queries", stats.queries)
                 self.add("hits", stats.hits)
-        if self._has_changed:
-            self._has_changed = False
-            counter("prefix_cache", **self.counts)
-
-    def add(self, name, count):
-        """Adds to one of the counts."""
-        if count:
-            self.counts[name] += count
-            self._has_changed = True
+        self.record()
 
 
 def observe_evictions(pool, *_args, **_kwargs):

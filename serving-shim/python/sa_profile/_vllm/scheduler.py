@@ -1,7 +1,7 @@
 """The scheduler of one engine: its calls as spans with its decisions as args, and its queues and cache as counters."""
 
-from .. import counter, now_ns
-from .._sa_profile import record_step_counters, is_enabled, open_span
+from .. import now_ns
+from .._sa_profile import from_monotonic, record_step_counters, is_enabled, open_span
 from .._hooks.chain import argument
 from .._hooks.instances import ObjectData, chain_class
 from .._hooks.warnings import quietly
@@ -89,6 +89,8 @@ class SchedulerObserver:
         self.freed = None  # ids of requests that lost their blocks in the step that is being scheduled, as keys
         self.updating = False  # true while it handles a step's results
         self._prefix_cache = prefix_cache
+        self._last_step = None
+        self._steps = 0
 
     def scheduled(self, output, error):
         """Ends the span of a scheduled step."""
@@ -104,7 +106,7 @@ class SchedulerObserver:
                 if preempted:
                     args = {"preempted_ids": list(preempted)}
                 try:
-                    step = self.batches.add(output) if output.total_num_scheduled_tokens else None
+                    step = self._add(output) if output.total_num_scheduled_tokens else None
                 finally:
                     if preempted or step is None or not step.decodes_only:
                         self.requests.scheduled(output, preempted or (), self.began_ns)
@@ -112,6 +114,12 @@ class SchedulerObserver:
                     args = {"tokens": 0, **(args or {})}
         finally:
             opened.close(error, args, step)
+
+    def _add(self, output):
+        self._steps += 1
+        step = self._last_step = batch.describe(output, self._last_step, self._steps)
+        self.batches.add(output, step)
+        return step
 
     def updated(self, scheduler, opened, result, step, speculated, error):
         """Ends the span of a step whose results were passed to its requests."""
@@ -122,7 +130,7 @@ class SchedulerObserver:
             groups = (result or {}).values()
             outputs = tokens = 0
             for group in groups:
-                tokens += self.requests.produced(group.outputs, getattr(group, "timestamp", None))
+                tokens += self.requests.produced(group.outputs, from_monotonic(getattr(group, "timestamp", None)))
                 outputs += len(group.outputs)
             args.update(outputs=outputs, output_tokens=tokens)
             self._count(scheduler, step, speculated, groups)
@@ -139,9 +147,7 @@ class SchedulerObserver:
         usage = getattr(getattr(scheduler, "kv_cache_manager", None), "usage", None) if usage is None else usage()
         record_step_counters(running, waiting, None if usage is None else 100.0 * usage, step)
         if speculated:
-            counter("speculation", **speculated.args())
-            positions = enumerate(speculated.by_position, 1)
-            counter("accepted_by_position", **{str(position): accepted for position, accepted in positions})
+            speculated.record()
         if len(self.requests) > 2 * (running + waiting) + 64:
             self.requests.end_unknown(scheduler.requests)
 

@@ -4,11 +4,12 @@ import functools
 import sys
 
 from .. import flow, set_process_name, span
-from .._sa_profile import Step, attach, is_enabled, open_span
+from .._sa_profile import attach, is_enabled, open_span
+from .._engine import REQUEST
 from .._hooks.chain import argument, chain, chain_if_there, inside
 from .._hooks.warnings import quietly, warn_once
 from . import batch, scopes
-from .names import REQUEST, worker_name
+from .names import worker_name
 
 ATTRIBUTE = "_sa_profile"
 WRAPPER = "WorkerWrapperBase"
@@ -87,7 +88,7 @@ def name_process(worker):
 
 def open_step(name, output):
     """Opens a span with a step's args, linked to the engine's call and to the requests that start with the step."""
-    step = Step(output, None, batch.prefill_ids)  # the ids of the step before are other objects here, from another message
+    step = batch.describe(output)  # the ids of the step before are other objects here, from another message
     request_ids = () if step.decodes_only else batch.new_or_resumed_ids(output)
     # Last of the calls that may fail, so that no span stays open.
     opened = step.open_span(name, "worker")

@@ -15,8 +15,8 @@ use crate::attached::Attached;
 use crate::call::{id, misuse};
 use crate::engine::http::exchange::Exchange;
 use crate::engine::http::{step_began, step_ended};
-use crate::engine::outputs::{OutputCounter, OutputCounts};
-use crate::engine::stamps;
+use crate::engine::layout::OutputLayout;
+use crate::engine::outputs::{OutputCounter, OutputCounts, Special};
 use crate::event::Event;
 use crate::point::{flow_id, write_flow};
 use crate::scratch::Scratch;
@@ -32,11 +32,13 @@ const REQUEST: &str = "request";
 pub(crate) struct FrontRequests {
     #[pyo3(get)]
     open: Py<PyDict>,
+    layout: Py<OutputLayout>,
     outputs: OutputCounter,
-    /// Function that returns the API's name for a finish reason.
-    reason: Py<PyAny>,
-    /// Finish reasons and their names, as far as they have occurred.
-    reasons: Attached<Vec<(Py<PyAny>, Py<PyAny>)>>,
+    /// The engine's own part.
+    engine: Py<PyAny>,
+    /// Names of the spans of the calls that admit a request and process a step's outputs.
+    admission_name: Py<PyString>,
+    step_name: Py<PyString>,
     /// True if a step came while recording was off, and no step has been recorded since.
     has_skipped: AtomicBool,
 }
@@ -47,6 +49,8 @@ pub(crate) struct FrontRequest {
     request_id: Py<PyAny>,
     #[pyo3(get)]
     external_id: Py<PyAny>,
+    /// The engine's object with the request's stamps, or Python's `None`.
+    stamps: Py<PyAny>,
     span: AsyncSpan,
     cached_tokens: Attached<Option<Py<PyAny>>>,
 }
@@ -66,20 +70,12 @@ struct Admission {
 struct FrontStep {
     front: Py<FrontRequests>,
     outputs: Py<PyAny>,
-    /// Time at which vLLM received the outputs.
+    /// Time at which the engine's frontend received the outputs.
     ts_ns: u64,
     began_ns: u64,
     /// Result of `step_began`, for [`step_ended`].
     since: i64,
     span: Py<OpenSpan>,
-}
-
-/// Returns the value of a Python object's attribute. Returns `None` if there is no such attribute or its value is Python's `None`.
-fn attribute<'py>(
-    object: &Bound<'py, PyAny>,
-    name: &Bound<'py, PyString>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    Ok(object.getattr_opt(name)?.filter(|found| !found.is_none()))
 }
 
 fn is_recording() -> bool {
@@ -94,48 +90,84 @@ fn open<'py>(name: &Bound<'py, PyString>, args: &[u8]) -> PyResult<Bound<'py, Op
 
 #[pymethods]
 impl FrontRequests {
+    /// Creates an empty collection.
+    ///
+    /// Arguments:
+    ///     layout: how the outputs of a step are read.
+    ///     engine: the engine's own part, with the methods `reason(finish_reason)`, which returns the API's name for the reason; `cached_tokens(outputs, at)`,
+    ///         which returns the number of cached prompt tokens of a request's first output, or `None`; and `moment(stamps, name)`, which returns the engine's
+    ///         time in ns of `request.first_token` or `request.answered`, or `None`. The last one is called only for requests that were admitted with `stamps`.
+    ///     admission_name, step_name: names of the spans of the observed calls.
     #[new]
-    #[pyo3(signature = (reason, /))]
-    fn new(py: Python<'_>, reason: Py<PyAny>) -> FrontRequests {
+    #[pyo3(signature = (layout, engine, admission_name, step_name, /))]
+    fn new(
+        layout: &Bound<'_, OutputLayout>,
+        engine: Py<PyAny>,
+        admission_name: Py<PyString>,
+        step_name: Py<PyString>,
+    ) -> FrontRequests {
         FrontRequests {
-            open: PyDict::new(py).unbind(),
-            outputs: OutputCounter::new(),
-            reason,
-            reasons: Attached::new(Vec::new()),
+            open: PyDict::new(layout.py()).unbind(),
+            layout: layout.clone().unbind(),
+            outputs: OutputCounter::new(layout),
+            engine,
+            admission_name,
+            step_name,
             has_skipped: AtomicBool::new(false),
         }
     }
 
-    /// Starts to observe the call in which vLLM accepts a request. Opens the request's span and starts its flow arrow. Returns the function to call when the
-    /// observed call ends, or `None` if nothing is recorded. `new` is vLLM's request object. If a client wants several answers, each is a request of its own,
-    /// and `parent` is the client's request. `exchange` is the HTTP request that it comes from.
-    #[pyo3(signature = (new, parent, exchange, /))]
+    /// Starts to observe the call in which the engine's frontend accepts a request. Opens the request's span and starts its flow arrow. Returns the function to
+    /// call when the observed call ends, or `None` if nothing is recorded.
+    ///
+    /// Arguments:
+    ///     request_id: the id that all of the engine's processes use.
+    ///     external_id: the id that the client knows.
+    ///     prompt_tokens: the length of the prompt, or `None` if it has no tokens.
+    ///     arrival_ns: when the engine's own figures for this request begin, or `None`.
+    ///     options: a function that returns the client's options as a dict, such as `max_tokens` and `priority`. It is called only for a new request.
+    ///     exchange: the HTTP request that it comes from, or `None`.
+    ///     stamps: the engine's object with the request's stamps, for `moment`.
+    #[pyo3(signature = (request_id, external_id, prompt_tokens, arrival_ns, options, exchange, stamps=None, /))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what an engine knows about a new request"
+    )]
     fn admit<'py>(
         slf: &Bound<'py, Self>,
-        new: &Bound<'py, PyAny>,
-        parent: Option<&Bound<'py, PyAny>>,
+        request_id: &Bound<'py, PyAny>,
+        external_id: &Bound<'py, PyAny>,
+        prompt_tokens: Option<u64>,
+        arrival_ns: Option<u64>,
+        options: &Bound<'py, PyAny>,
         exchange: Option<&Bound<'py, Exchange>>,
+        stamps: Option<Py<PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         if !is_recording() {
             return Ok(None);
         }
-        let py = slf.py();
-        let new = Admitted::read(new, parent)?;
+        let (py, front) = (slf.py(), slf.get());
+        let new = Admitted {
+            request_id: request_id.clone(),
+            external_id: external_id.clone(),
+            prompt_tokens,
+        };
         // A flow arrow starts in a span: the one of the HTTP request if there is one, otherwise this one.
         let has_span = exchange.is_none() || sa_recorder::__wants(Level::Verbose);
-        let span = has_span.then(|| new.open_span()).transpose()?;
+        let name = front.admission_name.bind(py);
+        let span = has_span.then(|| new.open_span(name)).transpose()?;
         let began_ns = now_ns();
-        let is_new = !slf.get().open.bind(py).contains(&new.request_id)?;
+        let is_new = !front.open.bind(py).contains(request_id)?;
         if is_new {
-            new.record_preprocessing(exchange);
-            new.begin(slf.get().open.bind(py))?;
+            new.record_preprocessing(arrival_ns, exchange);
+            new.begin(front.open.bind(py), options, stamps)?;
             if let Err(error) = new.link(exchange) {
                 misuse::failed(py, "FrontRequests.admit", error)?;
             }
         }
         let admission = Admission {
             front: slf.clone().unbind(),
-            request_id: is_new.then(|| new.request_id.clone().unbind()),
+            request_id: is_new.then(|| request_id.clone().unbind()),
             began_ns,
             span: span.map(Bound::unbind),
         };
@@ -143,14 +175,19 @@ impl FrontRequests {
         Ok(Some(leave))
     }
 
-    /// Starts to observe the call in which vLLM processes the outputs of one engine step, and opens its span. Returns the function to call when the observed
-    /// call ends, or `None` if nothing is recorded.
-    #[pyo3(signature = (outputs, engine_stamp, statistics, /))]
+    /// Starts to observe the call in which the engine's frontend processes the outputs of one step, and opens its span. Returns the function to call when the
+    /// observed call ends, or `None` if nothing is recorded.
+    ///
+    /// Arguments:
+    ///     outputs: the outputs, in the layout of this collection.
+    ///     ts_ns: the time that the engine's own metrics use for these outputs, by default now.
+    ///     engine_ts_ns: when the engine sent the outputs, from which it computes its time between tokens, or `None`.
+    #[pyo3(signature = (outputs, ts_ns=None, engine_ts_ns=None, /))]
     fn step<'py>(
         slf: &Bound<'py, Self>,
         outputs: &Bound<'py, PyAny>,
-        engine_stamp: &Bound<'py, PyAny>,
-        statistics: &Bound<'py, PyAny>,
+        ts_ns: Option<u64>,
+        engine_ts_ns: Option<u64>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (py, front) = (slf.py(), slf.get());
         // The first step recorded after a pause may follow outputs that were not recorded. The time since the last recorded step is then not a time between tokens.
@@ -159,24 +196,18 @@ impl FrontRequests {
         if front.open.bind(py).is_empty() && !is_recording() {
             return Ok(None);
         }
-        // vLLM's metrics use this time for the step's outputs.
-        let stamp = match statistics.is_none() {
-            true => None,
-            false => attribute(statistics, intern!(py, "iteration_timestamp"))?,
-        };
-        let ts_ns = stamp.and_then(|stamp| stamps::from_wall_clock(&stamp));
         let ts_ns = ts_ns.unwrap_or_else(now_ns);
         let since = step_began(py);
         let mut text = Scratch::empty();
-        push(&mut text.0, "outputs", &outputs.len()?);
-        // Time at which the engine sent the outputs, from which vLLM computes its time between tokens. It is from the clock of the engine's host, so it is not a time of this trace.
-        if let Some(ns) = stamps::from_monotonic(engine_stamp) {
+        push(&mut text.0, "outputs", &front.layout.get().count(outputs)?);
+        // It is from the clock of the engine's host, so it is not a time of this trace.
+        if let Some(ns) = engine_ts_ns {
             push(&mut text.0, "engine_ts_ns", &ns);
         }
         if is_after_pause {
             push(&mut text.0, "after_pause", &true);
         }
-        let span = open(intern!(py, "OutputProcessor.process_outputs"), &text.0)?;
+        let span = open(front.step_name.bind(py), &text.0)?;
         let step = FrontStep {
             front: slf.clone().unbind(),
             outputs: outputs.clone().unbind(),
@@ -187,6 +218,20 @@ impl FrontRequests {
         };
         let leave = Bound::new(py, step)?.getattr(intern!(py, "leave"))?;
         Ok(Some(leave))
+    }
+
+    /// Records that the answers of requests are complete although their last outputs do not say so, and ends the requests. Ignores ids that are not open.
+    #[pyo3(signature = (request_ids, reason, ts_ns, /))]
+    fn answered(
+        &self,
+        request_ids: &Bound<'_, PyAny>,
+        reason: &Bound<'_, PyAny>,
+        ts_ns: u64,
+    ) -> PyResult<()> {
+        for request_id in request_ids.try_iter()? {
+            self.end_answered(&request_id?, reason, (ts_ns, ts_ns))?;
+        }
+        Ok(())
     }
 
     /// Ends the span and the flow arrow of a request, if the request is open. The arrow ends in the last span that began before `ts_ns`. `reason` is the
@@ -205,11 +250,11 @@ impl FrontRequests {
         }
     }
 
-    /// Reports the Python objects that this object refers to, for the garbage collector. `reason` is a function of the package, whose modules refer back to
-    /// this object. Without this, none of them would be freed when the program ends.
+    /// Reports the Python objects that this object refers to, for the garbage collector. `engine` belongs to the package, whose modules refer back to this
+    /// object. Without this, none of them would be freed when the program ends.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.open)?;
-        visit.call(&self.reason)
+        visit.call(&self.engine)
     }
 }
 
@@ -229,27 +274,33 @@ impl FrontRequests {
         Ok(Some(request.cast_into()?))
     }
 
-    /// Returns the name that the API uses for vLLM's finish reason, and caches it.
-    fn reason_name<'py>(&self, reason: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        /// More reasons than any version has.
-        const MAX_REASONS: usize = 16;
-        let py = reason.py();
-        let cached = self.reasons.with(py, |reasons| {
-            let mut reasons = reasons.iter();
-            let cached = reasons.find(|(cached, _)| cached.is(reason));
-            cached.map(|(_, name)| name.clone_ref(py))
-        });
-        if let Some(name) = cached.flatten() {
-            return Ok(name.into_bound(py));
+    /// Records that a request's answer is complete, and ends the request. Does nothing if the request is not open. `times` are the time of its last output and
+    /// the time at which its flow arrow ends.
+    fn end_answered(
+        &self,
+        request_id: &Bound<'_, PyAny>,
+        reason: &Bound<'_, PyAny>,
+        (ts_ns, flow_ns): (u64, u64),
+    ) -> PyResult<()> {
+        let Some(request) = self.remove(request_id)? else {
+            return Ok(());
+        };
+        let name = intern!(request_id.py(), "request.answered");
+        let ts_ns = self.moment(request.get(), name)?.unwrap_or(ts_ns);
+        request.get().instant(name, ts_ns, Some(reason))?;
+        request.get().end(&request, reason, flow_ns, None)
+    }
+
+    /// Returns the engine's own time in ns of one of a request's moments, or `None` if it has none.
+    fn moment(&self, request: &FrontRequest, name: &Bound<'_, PyString>) -> PyResult<Option<u64>> {
+        let py = name.py();
+        let stamps = request.stamps.bind(py);
+        if stamps.is_none() {
+            return Ok(None);
         }
-        let name = self.reason.bind(py).call1((reason,))?;
-        let pair = (reason.clone().unbind(), name.clone().unbind());
-        self.reasons.with(py, |reasons| {
-            if reasons.len() < MAX_REASONS {
-                reasons.push(pair);
-            }
-        });
-        Ok(name)
+        let engine = self.engine.bind(py);
+        let time = engine.call_method1(intern!(py, "moment"), (stamps, name))?;
+        time.extract()
     }
 }
 
@@ -271,17 +322,13 @@ impl FrontRequest {
         })
     }
 
-    /// Records an instant for the request's first output token at the time `ts_ns`. Stores the number of cached prompt tokens, which `output` contains.
-    fn first_token(&self, output: &Bound<'_, PyAny>, ts_ns: u64) -> PyResult<()> {
-        let py = output.py();
+    /// Records an instant for the request's first output token at the time `ts_ns`, and stores the number of cached prompt tokens.
+    fn first_token(&self, cached: &Bound<'_, PyAny>, ts_ns: u64) -> PyResult<()> {
+        let py = cached.py();
         self.instant(intern!(py, "request.first_token"), ts_ns, None)?;
-        let cached = match attribute(output, intern!(py, "prefill_stats"))? {
-            Some(stats) => Some(stats.getattr(intern!(py, "num_cached_tokens"))?),
-            None => output.getattr_opt(intern!(py, "num_cached_tokens"))?, // older versions have it in each output
-        };
-        if let Some(cached) = cached {
-            self.cached_tokens
-                .with(py, |tokens| *tokens = Some(cached.unbind()));
+        if !cached.is_none() {
+            let cached = cached.clone().unbind();
+            self.cached_tokens.with(py, |tokens| *tokens = Some(cached));
         }
         Ok(())
     }
@@ -317,7 +364,7 @@ impl FrontRequest {
 
 #[pymethods]
 impl Admission {
-    /// Ends the span of the observed call when the call ends. If the call raised `error`, vLLM has refused the request, so this ends the request too.
+    /// Ends the span of the observed call when the call ends. If the call raised `error`, the engine has refused the request, so this ends the request too.
     #[pyo3(signature = (result, error, /))]
     fn leave(&self, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = result.py();
@@ -345,7 +392,7 @@ impl FrontStep {
         let span = self.span.bind(py);
         span.get().set_end();
         let mut text = Scratch::empty();
-        let done = self.count(result, &mut text.0);
+        let done = self.count(py, &mut text.0);
         if done.is_err() {
             text.0.clear();
         }
@@ -356,62 +403,41 @@ impl FrontStep {
 }
 
 impl FrontStep {
-    /// Counts the step's output tokens for their requests, and ends the requests that are complete. `result` is what the observed call returned. Appends args
-    /// that describe the outputs to `text`.
-    fn count(&self, result: &Bound<'_, PyAny>, text: &mut Vec<u8>) -> PyResult<()> {
-        let py = result.py();
+    /// Counts the step's output tokens for their requests, and ends the requests that are complete. Appends args that describe the outputs to `text`.
+    fn count(&self, py: Python<'_>, text: &mut Vec<u8>) -> PyResult<()> {
         let front = self.front.get();
         let (outputs, open) = (self.outputs.bind(py), front.open.bind(py));
         let described = front
             .outputs
-            .describe(outputs, open, &mut |output, tokens| {
-                self.handle_output(output, tokens)
-            })?;
+            .describe(outputs, open, &mut |output| self.handle_output(py, output))?;
         text.extend_from_slice(&described);
-        // Requests that ended because of a stop text.
-        if let Some(stopped) = attribute(result, intern!(py, "reqs_to_abort"))? {
-            let reason = intern!(py, "stop").as_any();
-            for request_id in stopped.try_iter()? {
-                self.end_answered(&request_id?, reason)?;
-            }
-        }
         Ok(())
     }
 
     /// Handles the first or the last output of a request: records the first token, counts the output's tokens, and ends the request if it is finished. Ignores
     /// a request that is not open.
-    fn handle_output(&self, output: &Bound<'_, PyAny>, tokens: usize) -> PyResult<()> {
-        let py = output.py();
+    fn handle_output(&self, py: Python<'_>, output: &Special<'_, '_>) -> PyResult<()> {
+        let Some(request) = output.request else {
+            return Ok(());
+        };
         let front = self.front.get();
-        let request_id = output.getattr(intern!(py, "request_id"))?;
-        let Some(request) = front.open.bind(py).get_item(&request_id)? else {
-            return Ok(());
-        };
-        let request = request.cast_into::<FrontRequest>()?;
-        let tally = request.as_super().get();
-        if tokens > 0 {
+        let engine = front.engine.bind(py);
+        let tally = request.get();
+        if output.tokens > 0 {
             if tally.output_tokens() == 0 {
-                request.get().first_token(output, self.ts_ns)?;
+                let request = request.cast::<FrontRequest>()?.get();
+                let name = intern!(py, "request.first_token");
+                let ts_ns = front.moment(request, name)?.unwrap_or(self.ts_ns);
+                let at = (self.outputs.bind(py), output.at);
+                let cached = engine.call_method1(intern!(py, "cached_tokens"), at)?;
+                request.first_token(&cached, ts_ns)?;
             }
-            tally.add(tokens);
+            tally.add(output.tokens);
         }
-        if let Some(reason) = attribute(output, intern!(py, "finish_reason"))? {
-            self.end_answered(&request_id, &front.reason_name(&reason)?)?;
-        }
-        Ok(())
-    }
-
-    /// Records that a request's answer is complete, and ends the request. Does nothing if the request is not open.
-    fn end_answered(
-        &self,
-        request_id: &Bound<'_, PyAny>,
-        reason: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let Some(request) = self.front.get().remove(request_id)? else {
+        if output.finish_reason.is_none() {
             return Ok(());
-        };
-        let name = intern!(request_id.py(), "request.answered");
-        request.get().instant(name, self.ts_ns, Some(reason))?;
-        request.get().end(&request, reason, self.began_ns, None)
+        }
+        let reason = engine.call_method1(intern!(py, "reason"), (&output.finish_reason,))?;
+        front.end_answered(&output.request_id, &reason, (self.ts_ns, self.began_ns))
     }
 }

@@ -1,7 +1,6 @@
 //! The ids of a step's requests as an arg. Most steps have the same requests as the step before.
 
 use std::ptr::null_mut;
-use std::sync::atomic::AtomicBool;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -14,7 +13,6 @@ use crate::value::write_plain_list;
 #[pyclass(frozen, extends = EncodedValue, module = "sa_profile")]
 pub(crate) struct RequestIds {
     ids: Vec<Py<PyAny>>,
-    have_outputs: AtomicBool,
 }
 
 impl RequestIds {
@@ -30,30 +28,42 @@ impl RequestIds {
         counts.len() == self.ids.len() && self.ids.iter().all(&mut is_next)
     }
 
-    /// Returns a flag that is set if all of these requests are known to have output tokens. A request that is in each step keeps its outputs: if they are
-    /// discarded, it returns as a new request.
-    pub(crate) fn have_outputs(&self) -> &AtomicBool {
-        &self.have_outputs
+    /// Returns true if these request ids are the items of a list: the same objects in the same order.
+    fn are_items_of(&self, list: &Bound<'_, PyList>) -> bool {
+        list.len() == self.ids.len() && list.iter().zip(&self.ids).all(|(item, id)| id.is(&item))
     }
 }
 
-/// Returns the keys of `counts`, which are request ids, as a value for the args of events. If they are the same as in `before`, the ids of the previous step,
-/// returns `before`. Returns a list if the keys are not texts or if there are very many.
-pub(crate) fn request_ids_arg<'py>(
-    counts: &Bound<'py, PyAny>,
-    before: &Bound<'py, PyAny>,
+/// Returns the ids of a step's requests as a value for the args of events.
+///
+/// Arguments:
+///     ids: a list of the ids, or a dict with the ids as its keys.
+///     before: what this returned for the previous step. It is returned again if the ids are the same.
+///
+/// Returns a list if the ids are not texts or if there are very many.
+#[pyfunction]
+#[pyo3(signature = (ids, before=None, /))]
+pub(crate) fn request_ids<'py>(
+    ids: &Bound<'py, PyAny>,
+    before: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Ok(counts) = counts.cast_exact::<PyDict>() else {
-        let keys = counts.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-        return Ok(PyList::new(counts.py(), keys)?.into_any());
+    let last = before.and_then(|before| before.cast_exact::<RequestIds>().ok());
+    let keys = if let Ok(list) = ids.cast_exact::<PyList>() {
+        if let Some(last) = last.filter(|last| last.get().are_items_of(list)) {
+            return Ok(last.clone().into_any());
+        }
+        list.clone()
+    } else if let Ok(counts) = ids.cast_exact::<PyDict>() {
+        if let Some(last) = last.filter(|last| last.get().are_keys_of(counts)) {
+            return Ok(last.clone().into_any());
+        }
+        counts.keys()
+    } else {
+        let keys = ids.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        PyList::new(ids.py(), keys)?
     };
-    let is_same = |ids: &Bound<'_, RequestIds>| ids.get().are_keys_of(counts);
-    if before.cast_exact::<RequestIds>().is_ok_and(is_same) {
-        return Ok(before.clone());
-    }
-    let keys = counts.keys();
     match encoded(&keys) {
-        Some(ids) => Ok(Bound::new(counts.py(), ids)?.into_any()),
+        Some(ids) => Ok(Bound::new(keys.py(), ids)?.into_any()),
         None => Ok(keys.into_any()),
     }
 }
@@ -66,7 +76,6 @@ fn encoded(keys: &Bound<'_, PyList>) -> Option<(RequestIds, EncodedValue)> {
     }
     let ids = RequestIds {
         ids: keys.iter().map(Bound::unbind).collect(),
-        have_outputs: AtomicBool::new(false),
     };
     Some((ids, EncodedValue(text)))
 }

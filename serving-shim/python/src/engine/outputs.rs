@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use sa_recorder::Value;
 
 use crate::attached::Attached;
+use crate::engine::layout::{OutputLayout, Outputs};
 
 /// Number of the last [`OutputCounts`].
 static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -75,12 +75,24 @@ impl OutputCounts {
 /// Counts the outputs of steps for their requests, which are found by their ids.
 #[pyclass(frozen, module = "sa_profile")]
 pub(crate) struct OutputCounter {
+    layout: OutputLayout,
     /// The request at each position of the last step's outputs. It is usually at the same position again, which saves a lookup.
     last: Attached<LastStep>,
 }
 
-/// Handles an output that is not simply counted, with its number of tokens.
-type Handler<'a> = dyn FnMut(&Bound<'_, PyAny>, usize) -> PyResult<()> + 'a;
+/// An output of a step that is not simply counted.
+pub(crate) struct Special<'a, 'py> {
+    /// Position among the step's outputs.
+    pub(crate) at: usize,
+    pub(crate) request_id: Bound<'py, PyAny>,
+    pub(crate) request: Option<&'a Bound<'py, OutputCounts>>,
+    pub(crate) tokens: usize,
+    /// The engine's finish reason, or Python's `None` if the request continues.
+    pub(crate) finish_reason: Bound<'py, PyAny>,
+}
+
+/// Handles an output that is not simply counted.
+type Handler<'a, 'py> = dyn FnMut(&Special<'_, 'py>) -> PyResult<()> + 'a;
 
 #[derive(Default)]
 struct LastStep {
@@ -113,15 +125,17 @@ fn are_same_text(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
 #[pymethods]
 impl OutputCounter {
     #[new]
-    pub(crate) fn new() -> OutputCounter {
+    #[pyo3(signature = (layout, /))]
+    pub(crate) fn new(layout: &Bound<'_, OutputLayout>) -> OutputCounter {
         OutputCounter {
+            layout: layout.get().clone_ref(layout.py()),
             last: Attached::new(LastStep::default()),
         }
     }
 
     /// Counts the output tokens of one step for their requests and returns their total number. `requests` maps ids to requests. An output is not counted for
-    /// its request if it is the request's first or last one, or if the request is unknown. Instead, `handle` is called with it and its number of tokens. With
-    /// `handles_all`, `handle` is called for each output.
+    /// its request if it is the request's first or last one, or if the request is unknown. Instead, `handle` is called with the output's position, request id,
+    /// number of tokens and finish reason. With `handles_all`, `handle` is called for each output.
     #[pyo3(signature = (outputs, requests, handle, handles_all=false, /))]
     fn count(
         &self,
@@ -130,8 +144,10 @@ impl OutputCounter {
         handle: &Bound<'_, PyAny>,
         handles_all: bool,
     ) -> PyResult<usize> {
-        let mut handle =
-            |output: &Bound<'_, PyAny>, tokens: usize| handle.call1((output, tokens)).map(drop);
+        let mut handle = |one: &Special<'_, '_>| {
+            let args = (one.at, &one.request_id, one.tokens, &one.finish_reason);
+            handle.call1(args).map(drop)
+        };
         self.count_each(outputs, requests, &mut handle, handles_all, |_, _| {})
     }
 
@@ -148,11 +164,11 @@ impl OutputCounter {
 impl OutputCounter {
     /// Counts the output tokens of one step like `count`, and returns encoded args that describe them: the total number of tokens, and the number of each
     /// request that got an output. If every request got one token, the tokens of each output are left out.
-    pub(crate) fn describe(
+    pub(crate) fn describe<'py>(
         &self,
-        outputs: &Bound<'_, PyAny>,
-        requests: &Bound<'_, PyDict>,
-        handle: &mut Handler<'_>,
+        outputs: &Bound<'py, PyAny>,
+        requests: &Bound<'py, PyDict>,
+        handle: &mut Handler<'_, 'py>,
     ) -> PyResult<Vec<u8>> {
         let (mut numbers, mut tokens_each) = (Vec::new(), Vec::new());
         let mut are_single = true;
@@ -176,11 +192,11 @@ impl OutputCounter {
 
     /// Counts the output tokens of one step and returns their total number. Calls `each` with the request and the number of tokens of every output whose
     /// request is known.
-    fn count_each(
+    fn count_each<'py>(
         &self,
-        outputs: &Bound<'_, PyAny>,
-        requests: &Bound<'_, PyDict>,
-        handle: &mut Handler<'_>,
+        outputs: &Bound<'py, PyAny>,
+        requests: &Bound<'py, PyDict>,
+        handle: &mut Handler<'_, 'py>,
         handles_all: bool,
         mut each: impl FnMut(&OutputCounts, usize),
     ) -> PyResult<usize> {
@@ -188,21 +204,32 @@ impl OutputCounter {
         let remove = |last: &mut LastStep| (std::mem::take(&mut last.slots), last.forgotten);
         let (mut slots, forgotten) = self.last.with(py, remove).unwrap_or_default();
         let mut all_tokens = 0;
-        for (at, output) in outputs.try_iter()?.enumerate() {
-            let output = output?;
-            let tokens = output.getattr(intern!(py, "new_token_ids"))?.len()?;
-            all_tokens += tokens;
-            let is_last = !output.getattr(intern!(py, "finish_reason"))?.is_none();
-            let request = find_request(&output, requests, (at, &mut slots))?;
-            let request = request.as_ref().map(Bound::get);
-            if let Some(request) = request {
-                each(request, tokens);
+        let outputs = Outputs::read(&self.layout, outputs)?;
+        for at in 0..outputs.len() {
+            let output = outputs.get(at)?;
+            let request = find_request(&output.request_id, requests, (at, &mut slots))?;
+            let before = request.as_ref().map_or(0, |one| one.get().output_tokens());
+            let tokens = outputs.new_tokens(&output, before)?;
+            let is_last = !output.finish_reason.is_none();
+            if let Some(request) = &request {
+                all_tokens += tokens;
+                each(request.get(), tokens);
+            } else if !outputs.are_cumulative() {
+                all_tokens += tokens;
             }
             let is_counted = !handles_all
                 && !is_last
-                && request.is_some_and(|request| request.add_unless_first(tokens));
+                && request
+                    .as_ref()
+                    .is_some_and(|request| request.get().add_unless_first(tokens));
             if !is_counted {
-                handle(&output, tokens)?;
+                handle(&Special {
+                    at,
+                    request_id: output.request_id,
+                    request: request.as_ref(),
+                    tokens,
+                    finish_reason: output.finish_reason,
+                })?;
                 slots.clear(); // `handle` may have removed a request
             }
         }
@@ -217,25 +244,24 @@ impl OutputCounter {
     }
 }
 
-/// Returns the request that an output belongs to, or `None` if its id is not in `requests`. `slots` are the requests by their position in the previous step,
-/// where it is usually found at the same position `at`.
+/// Returns the request with the id `request_id`, or `None` if it is not in `requests`. `slots` are the requests by their position in the previous step, where
+/// it is usually found at the same position `at`.
 fn find_request<'py>(
-    output: &Bound<'py, PyAny>,
+    request_id: &Bound<'py, PyAny>,
     requests: &Bound<'py, PyDict>,
     (at, slots): (usize, &mut Vec<Slot>),
 ) -> PyResult<Option<Bound<'py, OutputCounts>>> {
-    let py = output.py();
-    let request_id = output.getattr(intern!(py, "request_id"))?;
+    let py = request_id.py();
     let slot = slots.get(at);
-    if let Some(slot) = slot.filter(|slot| slot.matches(&request_id)) {
+    if let Some(slot) = slot.filter(|slot| slot.matches(request_id)) {
         return Ok(Some(slot.request.bind(py).clone()));
     }
-    let Some(request) = requests.get_item(&request_id)? else {
+    let Some(request) = requests.get_item(request_id)? else {
         return Ok(None);
     };
     let request = request.cast_into::<OutputCounts>()?;
     let slot = Slot {
-        request_id: request_id.unbind(),
+        request_id: request_id.clone().unbind(),
         request: request.clone().unbind(),
     };
     if let Some(other) = slots.get_mut(at) {

@@ -1,4 +1,4 @@
-//! Converts vLLM's stamps to times of the recorder, which uses `CLOCK_MONOTONIC` like `time.monotonic`.
+//! Converts an engine's stamps to times of the recorder, which uses `CLOCK_MONOTONIC` like `time.monotonic` and `time.perf_counter`.
 
 use std::time::SystemTime;
 
@@ -24,6 +24,8 @@ pub(crate) fn from_monotonic(seconds: &Bound<'_, PyAny>) -> Option<u64> {
 
 /// Converts a stamp of `time.time` (seconds) to the recorder's time in ns. Returns `None` for anything else, for a time in the future and for one over an hour
 /// ago.
+#[pyfunction]
+#[pyo3(signature = (seconds, /))]
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

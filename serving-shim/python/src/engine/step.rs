@@ -1,4 +1,4 @@
-//! [`Step`]: what a step of vLLM computes, read from its `SchedulerOutput`. The engine and each worker have one.
+//! [`Step`]: what an engine's step computes. The engine and each worker have one.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -7,8 +7,6 @@ use sa_recorder::{AsyncSpan, FlowId, FlowPhase, Level};
 
 use crate::async_span;
 use crate::attached::Attached;
-use crate::engine::ids::request_ids_arg;
-use crate::engine::scheduled::Scheduled;
 use crate::event::Event;
 use crate::point::{encode_args, flow_phase, push_series, write_counter, write_flow};
 use crate::scratch::Scratch;
@@ -19,14 +17,13 @@ use crate::{lane, value};
 /// One step, or batch, and its args.
 #[pyclass(frozen, module = "sa_profile")]
 pub(crate) struct Step {
-    /// Kept alive, because its address identifies the step.
-    _output: Py<PyAny>,
     /// Number of the step, in the engine, which counts them.
     number: Option<u64>,
+    /// What the engine calls the kind of step, such as `"decode"`.
+    mode: Option<Py<PyString>>,
     /// Ids of its requests, as an arg.
     #[pyo3(get)]
     request_ids: Py<PyAny>,
-    decodes_only: bool,
     counts: Counts,
     flow: Option<FlowId>,
     /// The span of the call that passes the step to the workers.
@@ -37,7 +34,6 @@ pub(crate) struct Step {
 
 /// Numbers of requests and tokens of a step, by kind.
 struct Counts {
-    /// Total that vLLM reports.
     tokens: u64,
     prefill_requests: u64,
     prefill_tokens: u64,
@@ -65,52 +61,54 @@ fn open<'py>(
 
 #[pymethods]
 impl Step {
-    /// Creates a step from vLLM's scheduler output. `before` are the request ids of the step before it. `prefill` is a function that returns the ids of the
-    /// requests that prefill, and is called only if there may be any.
+    /// Creates a step.
+    ///
+    /// Arguments:
+    ///     request_ids: the ids of its requests: what `request_ids` returned for them, or a list.
+    ///     requests, tokens: how many requests compute how many tokens.
+    ///     prefill: how many of these requests prefill, and how many of the tokens they compute. All others decode.
+    ///     flow: a text from which the engine and each worker derive the id of the step's flow arrow, or `None` for no arrow.
+    ///     number: the number of the step, if the engine counts them.
+    ///     mode: what the engine calls this kind of step.
     #[new]
-    #[pyo3(signature = (output, before, prefill, number=None, /))]
+    #[pyo3(signature = (request_ids, requests, tokens, prefill, flow, number=None, mode=None, /))]
     fn new(
-        output: &Bound<'_, PyAny>,
-        before: &Bound<'_, PyAny>,
-        prefill: &Bound<'_, PyAny>,
+        request_ids: Py<PyAny>,
+        requests: u64,
+        tokens: u64,
+        prefill: (u64, u64),
+        flow: Option<&str>,
         number: Option<u64>,
-    ) -> PyResult<Step> {
-        let scheduled = Scheduled::read(output)?;
-        let request_ids = request_ids_arg(&scheduled.counts, before)?;
-        let decodes_only = scheduled.decodes_only(&request_ids)?;
-        let (prefill_requests, prefill_tokens) = match decodes_only {
-            true => (0, 0),
-            false => scheduled.sum(&prefill.call1((output,))?)?,
-        };
-        Ok(Step {
+        mode: Option<Py<PyString>>,
+    ) -> Step {
+        let (prefill_requests, prefill_tokens) = prefill;
+        Step {
             number,
-            request_ids: request_ids.unbind(),
-            decodes_only,
+            mode,
+            request_ids,
             counts: Counts {
-                tokens: scheduled.tokens,
+                tokens,
                 prefill_requests,
                 prefill_tokens,
-                decode_requests: scheduled.requests.saturating_sub(prefill_requests),
-                decode_tokens: scheduled.tokens.saturating_sub(prefill_tokens),
+                decode_requests: requests.saturating_sub(prefill_requests),
+                decode_tokens: tokens.saturating_sub(prefill_tokens),
             },
-            flow: scheduled.flow()?,
+            flow: flow.map(FlowId::from_text),
             call: Attached::new(None),
             under_way: Attached::new(None),
-            _output: output.clone().unbind(),
-        })
+        }
     }
 
-    /// Number of the step, which the engine counts. None in a worker.
+    /// Number of the step, which the engine counts. None in a worker that does not know it.
     #[getter]
     fn number(&self) -> Option<u64> {
         self.number
     }
 
-    /// True if each of the step's requests decodes one token: no request starts or resumes, and all of them have an output. False for scheduler outputs of older versions that do not
-    /// contain this information.
+    /// True if no request of the step prefills.
     #[getter]
     fn decodes_only(&self) -> bool {
-        self.decodes_only
+        self.counts.prefill_requests == 0
     }
 
     /// Opens a span whose args describe the step: its numbers of requests and tokens, and its request ids.
@@ -126,7 +124,7 @@ impl Step {
     }
 
     /// Records an event of the flow arrow from the engine's call to the workers and back. `phase` is `"start"`, `"step"` or `"end"`. The arrow's id need not
-    /// be sent, because both sides compute it from the scheduler's output: no request occurs twice with the same progress and the same number of tokens.
+    /// be sent, because both sides derive it from the same text.
     #[pyo3(signature = (phase, /))]
     fn flow(&self, phase: &Bound<'_, PyAny>) -> PyResult<()> {
         self.write_flow(phase.py(), flow_phase(phase)?);
@@ -176,6 +174,18 @@ impl Step {
         Ok(())
     }
 
+    /// Opens the span of a step that the workers compute while the engine continues. It is on the lane `batches`.
+    pub(crate) fn begin(&self, py: Python<'_>) -> PyResult<()> {
+        let mut text = Scratch::empty();
+        self.push_batch(&mut text.0);
+        self.counts.push(&mut text.0);
+        let (name, level) = (intern!(py, "batch"), ("executor", Level::E2e));
+        let span = async_span::open(name, level, Some("batches"), &text.0)?;
+        let before = self.under_way.with(py, |under_way| under_way.replace(span));
+        drop(before); // outside `with`, because dropping an object may run code
+        Ok(())
+    }
+
     /// Ends the span of a step that the workers computed while the engine continued. The step has come back or was lost. Adds args, given as keywords.
     #[pyo3(signature = (**args))]
     fn end(&self, py: Python<'_>, args: Option<&Bound<'_, PyDict>>) {
@@ -187,18 +197,6 @@ impl Step {
 }
 
 impl Step {
-    /// Opens the span of a step that the workers compute while the engine continues. It is on the lane `batches`.
-    fn begin(&self, py: Python<'_>) -> PyResult<()> {
-        let mut text = Scratch::empty();
-        self.push_batch(&mut text.0);
-        self.counts.push(&mut text.0);
-        let (name, level) = (intern!(py, "batch"), ("executor", Level::E2e));
-        let span = async_span::open(name, level, Some("batches"), &text.0)?;
-        let before = self.under_way.with(py, |under_way| under_way.replace(span));
-        drop(before); // outside `with`, as above
-        Ok(())
-    }
-
     /// Opens a span whose args describe the step. The line that is written for it contains the first `kept_bytes(n)` bytes of the args, where `n` is the
     /// length of the args before the request ids.
     fn open_with<'py>(
@@ -208,7 +206,7 @@ impl Step {
         kept_bytes: impl FnOnce(usize) -> usize,
     ) -> PyResult<Bound<'py, OpenSpan>> {
         let mut text = Scratch::empty();
-        slf.get().push_shape(&mut text.0);
+        slf.get().push_shape(slf.py(), &mut text.0);
         let shape_bytes = text.0.len();
         slf.get().push_ids(slf.py(), &mut text.0);
         let opened = open(name, category, &text.0)?;
@@ -216,10 +214,13 @@ impl Step {
         Ok(opened)
     }
 
-    /// Appends the args that describe the step except for the request ids: its number, and its numbers of requests and tokens.
-    fn push_shape(&self, text: &mut Vec<u8>) {
+    /// Appends the args that describe the step except for the request ids: its number, its mode, and its numbers of requests and tokens.
+    fn push_shape(&self, py: Python<'_>, text: &mut Vec<u8>) {
         push(text, "tokens", &self.counts.tokens);
         self.push_batch(text);
+        if let Some(mode) = &self.mode {
+            value::push_named(text, "mode", mode.bind(py));
+        }
         self.counts.push(text);
     }
 
@@ -240,7 +241,7 @@ impl Step {
     /// Appends the args that describe the step to the encoded args in `text`: its number, its numbers of requests and tokens, and its request ids.
     pub(crate) fn push_args(slf: &Bound<'_, Self>, text: &mut Vec<u8>) {
         let step = slf.get();
-        step.push_shape(text);
+        step.push_shape(slf.py(), text);
         step.push_ids(slf.py(), text);
     }
 

@@ -9,7 +9,7 @@ import sa_profile
 
 PACKAGE = Path(sa_profile.__file__).parent
 # From the lowest to the highest. Folders in one set do not import each other. The empty name means the modules outside the folders.
-LAYERS = [{"_tracking"}, {""}, {"_hooks"}, {"_http"}, {"_vllm", "asgi", "startup"}, {"vllm"}]
+LAYERS = [{"_tracking"}, {""}, {"_hooks"}, {"_http"}, {"_engine"}, {"_vllm", "asgi", "startup"}, {"vllm"}]
 RANKS = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}
 EXTENSION = ("_sa_profile",)  # it imports nothing of the package
 PATHS = [path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py")]
@@ -55,5 +55,5 @@ def test_imports_form_no_cycle():
 
 def test_common_hooks_name_no_engine():
     for module, path in FILES.items():
-        if folder(module) in {"_hooks", "_http"}:
+        if folder(module) in {"_hooks", "_http", "_engine"}:
             assert not re.search("vllm|sglang", path.read_text(encoding="utf-8"), re.IGNORECASE), path

@@ -293,7 +293,7 @@ def test_a_steps_outputs_are_sent_in_one_span(record):
 @serves
 async def steps_without_a_turn(_server):
     """Calls an engine from code of a running loop, as in a notebook: the loop gets no turn between two steps."""
-    from sa_profile._vllm.sending import next_turn
+    from sa_profile._engine.sending import next_turn
 
     loop = asyncio.get_running_loop()
     added, call_soon = [], loop.call_soon
@@ -421,10 +421,10 @@ def test_a_node_without_api_servers_writes_the_line_too(record):
 def requests_after_the_level_was_raised():
     from sa_profile._hooks import chain
     from sa_profile._vllm import frontend
-    from sa_profile._vllm.requests import EngineRequests
+    from sa_profile._vllm.requests import Requests
 
     new = SimpleNamespace(request_id="cmpl-1", prompt_token_ids=[1], external_req_id=None)
-    for arrive in (EngineRequests(lambda: None).arrived, lambda new: frontend.admit(None, new)(None, None)):
+    for arrive in (Requests(lambda: None).receive, lambda new: frontend.admit(None, new)(None, None)):
         waiting = SimpleNamespace(work=lambda: None)
         chain._details.append((waiting, "work", lambda: None))  # as if the level had been lower until now
         arrive(new)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import stand_ins as fake
+from sa_profile._engine import settings as common
 from sa_profile._vllm import settings
 from sa_profile.vllm import register
 
@@ -94,7 +95,7 @@ def test_odd_values_are_left_out_and_reported_nowhere(record):
     trace = record(build_odd_engine)
     assert trace.stderr == "" and trace.stdout == "None\n"
     kept = ("engine", "engine_version", "torch_version", "max_model_len", "kv_block_size", "enable_prefix_caching", "kv_role")
-    assert trace.one("engine_settings") == {**{name: SETTINGS[name] for name in kept}, "capture_sizes": list(range(settings.MAX_SIZES))}
+    assert trace.one("engine_settings") == {**{name: SETTINGS[name] for name in kept}, "capture_sizes": list(range(common.MAX_SIZES))}
 
 
 def test_versions_on_ascend(record, tmp_path):
@@ -117,4 +118,4 @@ def test_a_server_records_what_it_knows(record):
 def test_the_page_lists_each_setting():
     _, _, section = FORMAT.read_text().partition("### 2.8 ")
     listed = set(re.findall(r"^\| `(\w+)` \|", section.partition("## 3. ")[0], re.MULTILINE))
-    assert listed == {"num_kv_blocks", *settings.ENGINE_SETTINGS, *settings._versions()}
+    assert listed == {"num_kv_blocks", *settings.ENGINE_SETTINGS, *common._versions(), "engine", "engine_version", "vllm_ascend_version"}
