@@ -8,13 +8,14 @@ from .._hooks.warnings import engine
 _started_by_route = False  # true while recording is on because of /start_profile
 
 
-def started():
-    """Starts recording in all processes of the run if it was off, because the server has started its profiler."""
+def started(step_name=None, steps=None):
+    """Starts recording in all processes of the run if it was off, because the server has started its profiler. With `steps`, it stops after that many spans of this name."""
     global _started_by_route
     if is_enabled():
         instant(f"{engine().lower()}.start_profile", cat="serving")
     else:
-        _started_by_route = switch("start") or _started_by_route
+        limit = {} if steps is None else dict(steps=dict(name=step_name, count=steps))
+        _started_by_route = switch("start", **limit) or _started_by_route
 
 
 def stopped():

@@ -8,7 +8,7 @@ from . import REQUEST
 class EngineRequest(OutputCounts):
     """One request in the engine."""
 
-    __slots__ = ("span", "is_queued", "prompt_tokens", "cached_tokens", "preemptions")
+    __slots__ = ("span", "is_queued", "is_running", "prompt_tokens", "cached_tokens", "preemptions")
 
     def __new__(cls, _span, _prompt_tokens, output_tokens=0):
         return super().__new__(cls, output_tokens)
@@ -16,6 +16,7 @@ class EngineRequest(OutputCounts):
     def __init__(self, span, prompt_tokens, _output_tokens=0):
         self.span = span
         self.is_queued = False
+        self.is_running = False
         self.prompt_tokens = prompt_tokens
         self.cached_tokens = 0
         self.preemptions = 0
@@ -39,6 +40,7 @@ class EngineRequests:
 
     def __init__(self, layout):
         self.open = {}
+        self.running = 0  # number of open requests that are in a batch
         self._outputs = OutputCounter(layout)
 
     def __len__(self):
@@ -69,10 +71,15 @@ class EngineRequests:
                 one = self.open[request_id] = EngineRequest(span, *counts)
         return one
 
+    def _set_running(self, one, is_running):
+        self.running += is_running - one.is_running
+        one.is_running = is_running
+
     def preempted(self, request_id, ts_ns=None):
         """Records that a running request has lost its memory and waits again."""
         one = self.find(request_id)
         if one is not None:
+            self._set_running(one, False)
             one.preemptions += 1
             one.span.instant("request.preempted", ts_ns=ts_ns, output_tokens=one.output_tokens)
 
@@ -84,6 +91,7 @@ class EngineRequests:
         name = "request.resumed" if one.preemptions else "request.scheduled"
         if not one.preemptions:  # after a preemption, the request's own tokens count as cache hits
             one.cached_tokens = cached_tokens
+        self._set_running(one, True)
         one.span.instant(name, ts_ns=ts_ns, cached_tokens=cached_tokens, **args)
         flow(REQUEST, request_id, "step", ts_ns=flow_ns)
 
@@ -131,4 +139,7 @@ class EngineRequests:
 
     def _remove(self, request_id):
         self._outputs.forget()
-        return self.open.pop(request_id, None)
+        one = self.open.pop(request_id, None)
+        if one is not None:
+            self._set_running(one, False)
+        return one

@@ -9,13 +9,13 @@ from .. import directory, run
 from .warnings import warn_once
 
 
-def switch(cause):
-    """Writes the control file that every process of the run reads. Returns False, after a message on stderr, if that is impossible."""
+def switch(cause, **more):
+    """Writes the control file that every process of the run reads, with further members in `more`. Returns False, after a message on stderr, if that is impossible."""
     folder, name = directory(), run()
     if folder is None or name is None:
         warn_once(f"recording is not configured, so /{cause}_profile does not switch it")
         return False
-    order = dict(version=1, id=secrets.token_hex(8), run=name, cause=cause, from_realtime_ns=time.time_ns())
+    order = dict(version=1, id=secrets.token_hex(8), run=name, cause=cause, from_realtime_ns=time.time_ns(), **more)
     if cause == "stop":
         order["levels"] = []
     try:

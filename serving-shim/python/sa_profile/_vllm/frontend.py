@@ -1,10 +1,8 @@
 """The API server's part: requests that arrive and get their internal ids, and outputs that are sent."""
 
-import weakref
-
-from .. import async_span, now_ns, span
+from .. import now_ns, span
 from .._sa_profile import attach, from_monotonic, from_wall_clock, is_enabled, last_request_number, open_span
-from .._engine.front import FrontRequests, end_all
+from .._engine.front import FrontRequests, end_all, watch_generator
 from .._engine.sending import next_turn
 from .._hooks.chain import argument, chain, chain_details, chain_if_there, chain_in_detail, inside
 from .._hooks.warnings import quietly, warn_once
@@ -29,7 +27,6 @@ class Frontend:
 
 
 _front = FrontRequests(LAYOUT, Frontend, "OutputProcessor.add_request", "OutputProcessor.process_outputs")  # only the event loop's thread uses it
-_waits: dict[weakref.ref, object] = {}  # spans of generators that are alive
 
 
 def _class(module, name):
@@ -124,23 +121,16 @@ def add_request(_client, request_id, *_args, **_kwargs):
 
 
 def generate(_client, *args, **kwargs):
-    """Observes an async generator at level `verbose`, from its call until it is freed because nothing waits for it any more. Its items, one per token, pass through no code of ours."""
+    """Observes the generator of a request's outputs at level `verbose`."""
     if not is_enabled("verbose"):
         return None
     external_id = argument(args, kwargs, 2, "request_id")
 
     def leave(generator, error):
         if error is None:
-            reference = weakref.ref(generator, _freed)
-            _waits[reference] = async_span("AsyncLLM.generate", cat="serving", level="verbose", external_id=external_id)
+            watch_generator(generator, "AsyncLLM.generate", external_id=external_id)
 
     return leave
-
-
-def _freed(generator):
-    opened = _waits.pop(generator, None)
-    if opened is not None:
-        quietly(opened.end)
 
 
 def admit(_processor, request, _prompt=None, parent_req=None, *_args, **_kwargs):

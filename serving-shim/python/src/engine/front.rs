@@ -304,8 +304,10 @@ impl FrontRequests {
     }
 }
 
+#[pymethods]
 impl FrontRequest {
     /// Records an instant on the request's track at the time `ts_ns`. Its args are the request id and, if given, the finish reason.
+    #[pyo3(signature = (name, ts_ns, reason=None, /))]
     fn instant(
         &self,
         name: &Bound<'_, PyString>,
@@ -321,7 +323,9 @@ impl FrontRequest {
             }
         })
     }
+}
 
+impl FrontRequest {
     /// Records an instant for the request's first output token at the time `ts_ns`, and stores the number of cached prompt tokens.
     fn first_token(&self, cached: &Bound<'_, PyAny>, ts_ns: u64) -> PyResult<()> {
         let py = cached.py();

@@ -9,7 +9,7 @@ import sa_profile
 
 PACKAGE = Path(sa_profile.__file__).parent
 # From the lowest to the highest. Folders in one set do not import each other. The empty name means the modules outside the folders.
-LAYERS = [{"_tracking"}, {""}, {"_hooks"}, {"_http"}, {"_engine"}, {"_vllm", "asgi", "startup"}, {"vllm"}]
+LAYERS = [{"_tracking"}, {""}, {"_hooks"}, {"_http"}, {"_engine"}, {"_vllm", "_sglang", "asgi", "startup"}, {"vllm", "sglang"}]
 RANKS = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}
 EXTENSION = ("_sa_profile",)  # it imports nothing of the package
 PATHS = [path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py")]

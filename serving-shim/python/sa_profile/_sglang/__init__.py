@@ -1,0 +1,1 @@
+"""Hooks for SGLang. Maps its objects onto `_engine`."""

@@ -1,0 +1,58 @@
+"""Names of processes, as SGLang titles them (`sglang::scheduler_TP0`, `sglang::detokenizer`), and the plugin in children that SGLang starts without it."""
+
+import multiprocessing
+import sys
+
+from .._engine import processes
+from .._hooks.chain import argument, chain_if_there
+
+PREFIX = "sglang::"
+SERVER = f"{PREFIX}http_server"  # SGLang gives the main process, which serves HTTP, no title
+
+_targets = {}  # functions that SGLang's main process starts children with, by name
+
+
+def hook_titles(module):
+    """Hooks the function with which SGLang titles its processes."""
+    chain_if_there(module, "setproctitle", titled)
+
+
+def titled(*args, **kwargs):
+    """Observes a process getting its title."""
+    title = argument(args, kwargs, 0, "title", "")
+    return (lambda _result, _error: processes.begin(title)) if title.startswith(PREFIX) else None
+
+
+def hook_server(_module):
+    """Names the main process of a server when it imports its HTTP server. An engine in the user's own process does not, and keeps its name."""
+    if multiprocessing.parent_process() is None:
+        processes.begin(SERVER)
+
+
+def server_name():
+    """Returns the name for a process that serves HTTP: SGLang's title, which only further servers have."""
+    title = sys.modules["setproctitle"].getproctitle() if "setproctitle" in sys.modules else ""
+    return title if title.startswith(PREFIX) else SERVER
+
+
+def hook_target(module, name, start):
+    """Makes a child process load the plugin if its module does not load SGLang's plugins, as before 0.5.23.
+
+    `name` is the function that SGLang starts the child with. `start` is a function of this package that calls `run_target`. It takes the place of SGLang's function,
+    because a spawned child finds its function by module and name.
+    """
+    target = getattr(module, name, None)
+    if target is not None and not hasattr(module, "load_plugins") and multiprocessing.parent_process() is None:
+        _targets[name] = target
+        setattr(module, name, start)
+
+
+def run_target(module, name, args, kwargs):
+    """Runs SGLang's function in a child process after the plugin was registered."""
+    from importlib import import_module
+
+    from .plugin import register
+
+    register()
+    target = _targets.get(name)  # of a forked child
+    return (target or getattr(import_module(module), name))(*args, **kwargs)

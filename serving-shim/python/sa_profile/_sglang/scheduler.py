@@ -1,0 +1,231 @@
+"""The scheduler of each rank: arriving requests, batches and their results, queues and caches. It also computes the batches, in the same process."""
+
+from .. import counter, duration, flow, now_ns
+from .._sa_profile import is_enabled, open_span, record_step_counters
+from .._engine import REQUEST
+from .._engine.batches import Batches
+from .._hooks.chain import argument, chain, chain_if_there
+from .._hooks.instances import ObjectData
+from .._hooks.warnings import quietly, warn_once
+from . import batch
+from .prefix_cache import PrefixCache
+from .ranks import rank, receives_requests
+from .requests import Requests, is_health_check
+from .settings import record_scheduler
+
+_observers = ObjectData()  # by scheduler; False if an observer could not be created
+
+
+def hook(module):
+    """Hooks the class of `sglang.srt.managers.scheduler`."""
+    owner = getattr(module, "Scheduler", None)
+    if owner is None:
+        warn_once("this SGLang has no sglang.srt.managers.scheduler.Scheduler: its spans are missing")
+        return
+    chain(owner, "__init__", construct)
+    for name in ("handle_generate_request", "handle_embedding_request"):
+        chain_if_there(owner, name, receive)
+    chain(owner, "_add_request_to_queue", enqueue)
+    for name in ("get_next_batch_to_run", "get_next_disagg_prefill_batch_to_run", "get_next_disagg_decode_batch_to_run"):
+        chain_if_there(owner, name, schedule)
+    chain(owner, "run_batch", run_batch)
+    chain(owner, "process_batch_result", process_batch_result)
+    chain(owner, "abort_request", abort_request)
+    chain_if_there(owner, "send_abort_output", send_abort_output)
+
+
+class SchedulerObserver:
+    """What is recorded of one scheduler."""
+
+    def __init__(self, scheduler):
+        self.has_ranks = rank(scheduler, "tp_size") > 1 or rank(scheduler, "pp_size") > 1
+        self.overlaps = bool(getattr(scheduler, "enable_overlap", False)) or rank(scheduler, "pp_size") > 1
+        # Requests and results are recorded only by the rank that receives requests. The others are workers.
+        self.cache = PrefixCache(scheduler) if receives_requests(scheduler) else None
+        self.requests = None if self.cache is None else Requests(self.cache)
+        self.batches = Batches()
+        self._last_step = None
+        self._launched = None  # the step and span of the batch that is being launched
+        self._grammar_queue = 0
+
+    def launch(self, scheduler, launched):
+        """Opens the span of a batch that is being launched. Returns the function to call when the call ends."""
+        step = batch.describe(launched, self._last_step, scheduler.forward_ct + 1, self.has_ranks)
+        self._last_step = step
+        opened = step.open_span("Scheduler.run_batch", "scheduler")
+        if self.has_ranks:
+            step.flow("step" if self.requests is None else "start")
+        if self.requests is not None and batch.mode(launched)[1] != "decode":
+            quietly(self.requests.schedule, launched)
+        self._launched = step, opened
+        return self.leave_launch
+
+    def leave_launch(self, result, error):
+        """Ends the span of a launched batch. In the overlap loop, its result is processed after the next launch."""
+        (step, opened), self._launched = self._launched, None
+        opened.close(error)
+        if error is None and self.requests is not None and len(step.request_ids):
+            if self.overlaps:
+                step.begin()
+            self.batches.add(result, step)
+
+    def process(self, scheduler, processed, result):
+        """Opens the span of a batch whose result is being processed. Returns the function to call when the call ends."""
+        step = self.batches.remove(result)
+        if not processed.reqs or not (is_enabled() or self.requests):
+            return None
+        if step is None:
+            opened = open_span("Scheduler.process_batch_result", cat="scheduler")
+        else:
+            opened = open_span("Scheduler.process_batch_result", cat="scheduler", batch=step.number)
+            if self.has_ranks:
+                step.flow("end")
+        requests = processed.reqs[:]
+        return lambda _result, error: self.leave_process(scheduler, processed, result, requests, step, opened, error)
+
+    def leave_process(self, scheduler, processed, result, requests, step, opened, error):
+        """Ends the span of a processed batch: counts its outputs, and records queues and caches."""
+        opened.set_end()
+        args = {}
+        try:
+            args = dict(outputs=len(requests), output_tokens=self.requests.produce(requests), graph=bool(getattr(result, "can_run_cuda_graph", False)))
+            speculated = batch.speculation(processed, result)
+            if speculated is not None:
+                args.update(speculated.args())
+                speculated.record()
+            if is_enabled():
+                self._count(scheduler, step)
+        finally:
+            opened.close(error, args)
+
+    def _count(self, scheduler, step):
+        waiting = len(scheduler.waiting_queue)
+        record_step_counters(self.requests.running, waiting, _used_percent(scheduler), step)
+        self.cache.record()
+        queued = len(getattr(getattr(scheduler, "grammar_manager", scheduler), "grammar_queue", ()))
+        if queued != self._grammar_queue:
+            self._grammar_queue = queued
+            counter("grammar_queue", waiting=queued)
+        if len(self.requests) > 2 * (self.requests.running + waiting) + 64:
+            self.requests.end_unknown(_alive(scheduler))
+
+
+def _used_percent(scheduler):
+    """Returns how much of the KV cache is used by requests, in percent, or `None` for a cache of another kind. Prefixes that may be evicted do not count, as in SGLang's `token_usage`."""
+    tokens = scheduler.max_total_num_tokens
+    available, evictable = scheduler.token_to_kv_pool_allocator.available_size(), scheduler.tree_cache.evictable_size()
+    if type(available) is not int or type(evictable) is not int or not tokens:
+        return None
+    return 100.0 * (tokens - available - evictable) / tokens
+
+
+def _alive(scheduler):
+    """Returns the ids of all requests that wait or run."""
+    running = getattr(scheduler.running_batch, "reqs", None) or ()
+    last = getattr(getattr(scheduler, "last_batch", None), "reqs", None) or ()
+    return {one.rid for requests in (scheduler.waiting_queue, running, last) for one in requests}
+
+
+def observer(scheduler):
+    """Returns the scheduler's observer, which is created on the first call. Returns False if that failed."""
+    found = _observers.get(id(scheduler))
+    if found is None:
+        _observers.set(scheduler, False)  # try only once if it fails
+        found = _observers[id(scheduler)] = SchedulerObserver(scheduler)
+    return found
+
+
+def construct(scheduler, *args, **kwargs):
+    """Observes the construction of a scheduler, which loads its model, and records the settings."""
+    opened = open_span("Scheduler.__init__", cat="scheduler") if is_enabled() else None
+    settings = argument(args, kwargs, 0, "server_args")
+
+    def leave(_result, error):
+        if opened is not None:
+            opened.close(error)
+        if error is None:
+            quietly(record_scheduler, settings, scheduler)
+
+    return leave
+
+
+def receive(scheduler, *args, **kwargs):
+    """Observes the scheduler getting a request."""
+    found = observer(scheduler) if is_enabled() else False
+    message = argument(args, kwargs, 0, "recv_req")
+    if not found or found.requests is None or is_health_check(message.rid):
+        return None
+    opened = open_span("Scheduler.handle_generate_request", cat="scheduler", request_id=message.rid)
+    quietly(found.requests.receive, message)
+    flow(REQUEST, message.rid, "step")
+    return opened.leave
+
+
+def enqueue(scheduler, *args, **kwargs):
+    """Observes a request entering the queue."""
+    found = _observers.get(id(scheduler))
+    if not found or not found.requests:
+        return None
+    theirs = argument(args, kwargs, 0, "req")
+    was_running = argument(args, kwargs, 1, "is_retracted", False)
+    return lambda _result, error: found.requests.enqueue(theirs, was_running) if error is None else None
+
+
+def schedule(scheduler, *_args, **_kwargs):
+    """Observes the choice of the next batch. The loop turns without a pause while there is none, and such turns record nothing."""
+    if not is_enabled():
+        return None
+    found = _observers.get(id(scheduler))
+    if found is not None and (not found or found.requests is None):
+        return None
+    began_ns = now_ns()
+
+    def leave(plan, error):
+        found = getattr(plan, "batch_to_run", plan)
+        if found is not None and error is None:
+            duration("Scheduler.get_next_batch_to_run", cat="scheduler", start_ns=began_ns, dur_ns=now_ns() - began_ns)
+
+    return leave
+
+
+def run_batch(scheduler, *args, **kwargs):
+    """Observes a batch being launched."""
+    if not is_enabled():
+        return None
+    found = _observers.get(id(scheduler))
+    if found is None:
+        found = observer(scheduler)
+    return found.launch(scheduler, argument(args, kwargs, 0, "batch")) if found else None
+
+
+def process_batch_result(scheduler, *args, **kwargs):
+    """Observes the result of a batch being passed to its requests."""
+    found = _observers.get(id(scheduler))
+    if not found or found.requests is None:
+        return None
+    return found.process(scheduler, argument(args, kwargs, 0, "batch"), argument(args, kwargs, 1, "result"))
+
+
+def abort_request(scheduler, *args, **kwargs):
+    """Observes requests being aborted. Those that wait end here; the others have one more output."""
+    found = _observers.get(id(scheduler))
+    if not found or not found.requests:
+        return None
+    before = [one.rid for one in scheduler.waiting_queue]
+
+    def leave(_result, _error):
+        after = {one.rid for one in scheduler.waiting_queue}
+        for request_id in before:
+            if request_id not in after:
+                found.requests.finished(request_id, "abort")
+
+    return leave
+
+
+def send_abort_output(scheduler, *args, **kwargs):
+    """Observes the end of a request that has no more outputs: it was aborted while it waited, or was refused."""
+    found = _observers.get(id(scheduler))
+    request_id = getattr(argument(args, kwargs, 1, "req"), "rid", None)
+    if found and found.requests and request_id is not None:
+        return lambda _result, _error: found.requests.finished(request_id, "abort")
+    return None
