@@ -13,8 +13,10 @@ _targets = {}  # functions that SGLang's main process starts children with, by n
 
 
 def hook_titles(module):
-    """Hooks the function with which SGLang titles its processes."""
+    """Hooks the function with which SGLang titles its processes. The detokenizer has its title before it loads the plugin."""
     chain_if_there(module, "setproctitle", titled)
+    if module.getproctitle().startswith(PREFIX):
+        processes.begin(module.getproctitle())
 
 
 def titled(*args, **kwargs):

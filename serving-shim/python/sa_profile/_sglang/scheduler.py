@@ -45,7 +45,7 @@ class SchedulerObserver:
         self.requests = None if self.cache is None else Requests(self.cache)
         self.batches = Batches()
         self._last_step = None
-        self._launched = None  # the step and span of the batch that is being launched
+        self._launched = None  # step and span of the batch that is being launched, and whether it has requests
         self._grammar_queue = 0
 
     def launch(self, scheduler, launched):
@@ -57,14 +57,14 @@ class SchedulerObserver:
             step.flow("step" if self.requests is None else "start")
         if self.requests is not None and batch.mode(launched)[1] != "decode":
             quietly(self.requests.schedule, launched)
-        self._launched = step, opened
+        self._launched = step, opened, bool(launched.reqs)
         return self.leave_launch
 
     def leave_launch(self, result, error):
         """Ends the span of a launched batch. In the overlap loop, its result is processed after the next launch."""
-        (step, opened), self._launched = self._launched, None
+        (step, opened, has_requests), self._launched = self._launched, None
         opened.close(error)
-        if error is None and self.requests is not None and len(step.request_ids):
+        if error is None and self.requests is not None and has_requests:
             if self.overlaps:
                 step.begin()
             self.batches.add(result, step)

@@ -10,8 +10,6 @@ SCHEDULER_SETTINGS = {
     **SERVER_SETTINGS,
     "tensor_parallel_size": "tp_size",
     "pipeline_parallel_size": "pp_size",
-    "kv_block_size": "page_size",
-    "capture_sizes": "cuda_graph_bs",
 }
 
 
@@ -23,7 +21,7 @@ def record_server(arguments):
 def record_scheduler(arguments, scheduler):
     """Records the settings of a scheduler, which has sized its cache."""
     chunk = attribute(arguments, "chunked_prefill_size")
-    page, tokens = attribute(arguments, "page_size"), attribute(scheduler, "max_total_num_tokens")
+    page, tokens = attribute(scheduler, "page_size"), attribute(scheduler, "max_total_num_tokens")
     mode = attribute(arguments, "disaggregation_mode")
     record(
         arguments, SCHEDULER_SETTINGS, **_engine(),
@@ -31,9 +29,11 @@ def record_scheduler(arguments, scheduler):
         max_num_batched_tokens=chunk if isinstance(chunk, int) and chunk > 0 else attribute(arguments, "max_prefill_tokens"),
         async_scheduling=attribute(scheduler, "enable_overlap"),
         max_model_len=attribute(scheduler, "model_config.context_len"),
+        kv_block_size=page,
         num_kv_blocks=tokens // page if isinstance(tokens, int) and isinstance(page, int) and page > 0 else None,
         enable_prefix_caching=_not(attribute(arguments, "disable_radix_cache")),
-        graph_mode="NONE" if attribute(arguments, "disable_cuda_graph") else None,
+        graph_mode="NONE" if attribute(arguments, "disable_cuda_graph") else attribute(arguments, "cuda_graph_config.decode.backend"),
+        capture_sizes=attribute(arguments, "cuda_graph_config.decode.bs") or attribute(arguments, "cuda_graph_bs"),
         kv_role=None if mode in (None, "null") else mode,
     )
 
