@@ -3,16 +3,15 @@
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-FAKES = Path(__file__).parent / "vllm" / "fake"
-
-
-ANNOUNCED = "sa_profile: vLLM plugin: recording to "  # written by each server
+FAKES = [str(path) for path in sorted(Path(__file__).parent.glob("*/fake"))]
+ANNOUNCED = re.compile("sa_profile: [A-Za-z]+ plugin: recording to ")  # written by each server
 
 
 class Recorded:
@@ -21,7 +20,7 @@ class Recorded:
     def __init__(self, folder, stdout, stderr):
         self.folder, self.stdout = folder, stdout
         lines = stderr.splitlines(keepends=True)
-        self.announced = [line for line in lines if line.startswith(ANNOUNCED)]
+        self.announced = [line for line in lines if ANNOUNCED.match(line)]
         self.stderr = "".join(line for line in lines if line not in self.announced)
         self.fragments = sorted(folder.glob("fragments/trace.*.jsonl"))
         self.events = [event for path in self.fragments for event in _events(path)]
@@ -73,7 +72,7 @@ class Process:
 
     def environment(self, variables):
         """Returns the environment of a process. The value `None` removes a variable."""
-        ours = ("SA_PROFILE_", "LD_PRELOAD", "ASCEND_", "VLLM_", "PYTHONPATH")
+        ours = ("SA_PROFILE_", "LD_PRELOAD", "ASCEND_", "VLLM_", "SGLANG_", "PYTHONPATH")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         path = os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])
         every = {**kept, "PATH": path, "PYTHONWARNINGS": "error", **variables}
@@ -110,7 +109,7 @@ def record(tmp_path):
         variables = {name: value for name, value in more.items() if name.isupper()}
         keywords = {name: value for name, value in more.items() if name not in variables}
         folder = tmp_path / "profile"
-        paths = [str(Path(inspect.getfile(inspect.unwrap(function))).parent), str(FAKES), *sys.path]
+        paths = [str(Path(inspect.getfile(inspect.unwrap(function))).parent), *FAKES, *sys.path]
         variables = {"PYTHONPATH": os.pathsep.join(paths), "SA_PROFILE_DIR": str(folder)} | variables
         module = function.__module__.rpartition(".")[2]
         program = f"import {module} as module; module.{function.__name__}(*{arguments!r}, **{keywords!r})"
