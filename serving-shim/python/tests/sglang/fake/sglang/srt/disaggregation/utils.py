@@ -1,0 +1,7 @@
+import enum
+
+
+class DisaggregationMode(enum.Enum):
+    NULL = "null"
+    PREFILL = "prefill"
+    DECODE = "decode"
