@@ -14,7 +14,7 @@ SOURCES = ("recorder/src", "recorder/format/src", "serving-shim/core/src", "serv
            "ascend-sys/src/library.rs", "cli/src/run", "cli/src/run.rs", "cli/src/obey.rs", "cli/src/open.rs", "cli/src/open", "cli/src/sql.rs",
            "report/tables/src/command.rs", "report/tables/src/folder.rs", "report/tables/src/host_tables.rs", "report/tables/src/write_tables.rs", "merge")
 # Files whose strings are not messages: rules that `--check` explains itself, file formats, types, responses to a browser.
-NOT_MESSAGES = re.compile(r"/check/|/check\.rs$|/src/device/|/format/src/(?!visibility\.rs$|record\.rs$)|/types/|/table\.rs$|/wrapper\.rs$|/request\.rs$|/site\.rs$|/sys/map\.rs$|/dlsym\.rs$|/arguments\.rs$|/tests?\.rs$|/tests/|/benches/|/sample\.rs$|/emulator\.rs$|/vllm/hook_points\.py$|/__main__\.py$")
+NOT_MESSAGES = re.compile(r"/check/|/check\.rs$|/src/device/|/format/src/(?!visibility\.rs$|record\.rs$)|/types/|/table\.rs$|/wrapper\.rs$|/request\.rs$|/site\.rs$|/sys/map\.rs$|/dlsym\.rs$|/arguments\.rs$|/tests?\.rs$|/tests/|/benches/|/sample\.rs$|/emulator\.rs$|/_hooks/sources\.py$|/__main__\.py$")
 # Code before a string that is not a message.
 NOT_SAID = re.compile(r"(?:reason\s*=|skip_serializing_if\s*=|const RARE: &str\s*=|must_use\s*=|doc\s*=|help\s*=|heading\s*=|help_heading\s*=|about\s*=|expect\(|unreachable!\(|panic!\(|debug_assert\w*!\([^;]*|assert\w*!\([^;]*)\s*$")
 CODE = re.compile(r"//[^\n]*|/\*.*?\*/|b?r#*\"|b?\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\\n]|\\[^'\n]*|\\')'", re.DOTALL)

@@ -6,9 +6,8 @@ Each argument is a wheel of vLLM, or a folder that contains `vllm/`. Prints a ta
 """
 
 import sys
-from pathlib import Path
 
-from .._hooks.sources import Sources, table
+from .._hooks.sources import print_table
 from .._vllm import rendering
 
 # Names that the plugin wraps or reads: (module, class or None for the module itself, attribute).
@@ -87,19 +86,10 @@ OPTIONAL = [
 ]
 
 
+
 def main(arguments):
     """Prints the table as Markdown and returns the exit code."""
-    paths = [Path(one) for one in arguments]
-    if not paths or not all(path.exists() for path in paths):
-        print(__doc__, file=sys.stderr)
-        return 2
-    versions = [Sources(path) for path in paths]
-    rows, missing = table(POINTS, versions)
-    rows.insert(1, ["---"] * len(rows[0]))
-    rows.extend(table(OPTIONAL, versions)[0][1:])
-    for row in rows:
-        print("| " + " | ".join(row) + " |")
-    return 1 if missing else 0
+    return print_table(__doc__, POINTS, OPTIONAL, arguments)
 
 
 if __name__ == "__main__":
