@@ -14,7 +14,7 @@ from sa_profile import compat
 
 DROP_IN = sorted(set(compat.__all__) - {"is_enabled"})
 # `env`, `merge` and `recorder` belong to the drop-in: pypto-serving imports them by these names.
-PUBLIC_MODULES = {"asgi", "compat", "env", "merge", "recorder", "vllm", "vllm.hook_points"}
+PUBLIC_MODULES = {"asgi", "compat", "env", "merge", "recorder", "sglang", "sglang.hook_points", "vllm", "vllm.hook_points"}
 
 
 def test_dir_shows_only_the_api():
