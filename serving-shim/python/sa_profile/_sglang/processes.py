@@ -2,6 +2,7 @@
 
 import multiprocessing
 import sys
+from importlib import import_module
 
 from .._engine import processes
 from .._hooks.chain import argument, chain_if_there
@@ -51,10 +52,6 @@ def hook_target(module, name, start):
 
 def run_target(module, name, args, kwargs):
     """Runs SGLang's function in a child process after the plugin was registered."""
-    from importlib import import_module
-
-    from .plugin import register
-
-    register()
+    import_module(".plugin", __package__).register()
     target = _targets.get(name)  # of a forked child
     return (target or getattr(import_module(module), name))(*args, **kwargs)

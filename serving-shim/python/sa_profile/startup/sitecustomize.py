@@ -15,6 +15,7 @@ INTERVAL = "SA_PROFILE_SAMPLE_MS"
 DEFAULT_MS = 10
 TRACK = "SA_PROFILE_TRACK"
 TASKS = "SA_PROFILE_TASKS"
+SGLANG = "sglang"
 SHORTEST_COLLECTION_NS = 1000000
 
 
@@ -51,6 +52,8 @@ def record():
         track(native, os.environ[TRACK])
     if os.environ.get(TASKS, "0") != "0":
         show_tasks(native)
+    if any(os.path.isdir(os.path.join(folder, SGLANG)) for folder in sys.path):
+        native.add_import_listener(on_import)
 
 
 def load_extension():
@@ -84,6 +87,17 @@ def show_tasks(native):
         import_hooks(native, "tasks").watch()
     except Exception as error:
         warn_once("no asyncio tasks are shown: %s: %s" % (type(error).__name__, error))
+
+
+def on_import(name, module):
+    """Registers the plugin for an SGLang that loads no plugins itself: before 0.5.12."""
+    if name != SGLANG:
+        return
+    try:
+        if not os.path.exists(os.path.join(module.__path__[0], "srt", "plugins")):
+            __import__("sa_profile.sglang", fromlist=["register"]).register()
+    except Exception as error:
+        warn_once("no SGLang plugin, because the package is not installed next to SGLang: %s: %s" % (type(error).__name__, error))
 
 
 def import_hooks(native, name):
