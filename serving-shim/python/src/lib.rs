@@ -18,6 +18,7 @@ mod configuration;
 mod copies;
 mod engine;
 mod event;
+mod hook_file;
 mod interpreter;
 mod lane;
 mod launch;
@@ -60,6 +61,7 @@ mod _sa_profile {
             stamps::{from_monotonic, from_wall_clock},
             step::{Step, record_step_counters},
         },
+        hook_file::{is_version_between, read_hooks},
         interpreter::{
             calls::{
                 function_returned, function_started, function_unwound, set_code_filter, track_code,

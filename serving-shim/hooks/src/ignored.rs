@@ -1,0 +1,23 @@
+//! What a file contains without a meaning here, and how often.
+
+use std::collections::BTreeMap;
+
+/// Parts of a file that were ignored, by description, with the line of the first one and their number.
+#[derive(Debug, Default)]
+pub(crate) struct Ignored(BTreeMap<String, (usize, usize)>);
+
+impl Ignored {
+    pub(crate) fn add(&mut self, what: impl Into<String>, line: usize) {
+        self.0.entry(what.into()).or_insert((line, 0)).1 += 1;
+    }
+
+    /// Returns a text such as `handler (19 times, first in line 4), trace (line 9)`, or `None` if nothing was ignored.
+    pub(crate) fn text(&self) -> Option<String> {
+        let parts = self.0.iter().map(|(what, (line, count))| match count {
+            1 => format!("{what} (line {line})"),
+            _ => format!("{what} ({count} times, first in line {line})"),
+        });
+        let all: Vec<_> = parts.collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+}
