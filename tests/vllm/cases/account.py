@@ -113,8 +113,8 @@ def run(machine, report):
     options = machine.options
     folder = machine.folder / "account"
     with Server(machine, folder, SA_PROFILE_LEVEL="verbose") as server:
-        asyncio.run(load(server.port, 4, min(options.requests, 64), options.tokens, chat=True))
-        asyncio.run(load(server.port, 4, min(options.requests, 64), options.tokens))
+        asyncio.run(load(server, 4, min(options.requests, 64), options.tokens, chat=True))
+        asyncio.run(load(server, 4, min(options.requests, 64), options.tokens))
     found = list(timelines(merged(machine, report, "account", folder)))
     for label, until in (("ttft", lambda one: one.first), ("e2e", lambda one: one.ended)):
         measure(report, label, [(one, until(one)) for one in found])

@@ -9,7 +9,7 @@ from collections import Counter
 import mixture
 import names
 from client import load
-from metrics import scrape
+from prometheus import scrape
 from server import Server
 from trace import merged
 
@@ -29,12 +29,12 @@ def run(machine, report):
     block = machine.options.block_size
     small_cache = ["--block-size", str(block), "--num-gpu-blocks-override", str(SMALL_CACHE // block)]
     statuses = {}
-    found = compare(machine, report, "counters", small_cache, lambda port: statuses.update(mixture.send(port, machine.options.tokens)))
+    found = compare(machine, report, "counters", small_cache, lambda server: statuses.update(mixture.send(server, machine.options.tokens)))
     answered = {kind: status for kind, status in statuses.items() if kind != "refused"}
     report.check("counters_statuses", statuses["refused"] == 400 and set(answered.values()) == {200}, statuses)
     check_nonzero(report, found, "num_preemptions", "prefix_cache_hits")
     try:
-        drafted = compare(machine, report, "drafted", DRAFTS, lambda port: asyncio.run(load(port, 4, 16, machine.options.tokens)))
+        drafted = compare(machine, report, "drafted", DRAFTS, lambda server: asyncio.run(load(server, 4, 16, machine.options.tokens)))
     except SystemExit as error:
         report.check("drafted_server", importlib.metadata.version("vllm").partition("+")[0] in CANNOT_DRAFT, error)
         return
@@ -51,8 +51,8 @@ def compare(machine, report, name, arguments, send):
     """Compares the counters of one server. It records everything that it ever serves, so that both sides count the same requests."""
     folder = machine.folder / name
     with Server(machine, folder, arguments=[*COMMON_ARGUMENTS, *arguments], SA_PROFILE_LEVEL="verbose") as server:
-        send(server.port)
-        theirs = totals(wait_until_idle(server.port))
+        send(server)
+        theirs = totals(wait_until_idle(server))
         complaints = [line for line in server.log.read_text().splitlines() if "sa_profile: " in line]
     for line in complaints:
         report.result(f"{name}_said", line)
@@ -99,11 +99,11 @@ def totals(text):
     return found
 
 
-def wait_until_idle(port, seconds=60):
+def wait_until_idle(server, seconds=60):
     """Returns the text of `/metrics` once no request is left, including abandoned ones."""
     until = time.monotonic() + seconds
     while True:
-        text = scrape(port)
+        text = scrape(server)
         if not any(float(value) for value in RUNNING.findall(text)):
             return text
         if time.monotonic() > until:

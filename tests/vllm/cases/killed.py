@@ -1,18 +1,11 @@
 """Kills a process with SIGKILL under load. The trace must name its current requests and batch."""
 
 import asyncio
-import contextlib
-import os
-import re
-import signal
-import time
 
-from client import connect, random_prompt
+from killing import LATE, PROMPTS, kill_under_load, names_first, wait_until_dead
 from server import Server
 from trace import merged
 
-PROMPTS = 64
-LATE = 8  # requests sent after the process is dead
 STEP = ("request_ids", "tokens", "prefill_requests")
 # The moment of the kill decides which of a step's calls are left open.
 CALLS = {"WorkerWrapperBase.execute_model", "model_runner.sample_tokens", "executor.execute_model", "executor.sample_tokens"}
@@ -34,7 +27,7 @@ def run(machine, report):
         with Server(machine, folder) as server:
             pid = next(pid for name, pid in server.processes().items() if name.startswith(victim))
             late = asyncio.run(kill_under_load(server, pid))
-            wait_until_dead(server)
+            wait_until_dead(server, "EngineCore")
         check_victim(machine, report, folder, (victim, pid), late)
         trace = merged(machine, report, f"killed_{victim}", folder)
         check_open_spans(report, victim, expected, [event for event in trace.events if event["ph"] == "B" and event["pid"] == pid])
@@ -67,48 +60,3 @@ def check_victim(machine, report, folder, killed, late):
         crash, requests = found["crash"], found["requests"]
         report.check("killed_Worker_with_its_requests", crash["requests"] > 0, crash["requests"], crash["step"])
         report.check("killed_Worker_counts_each_request", PROMPTS + late <= requests["n"] <= PROMPTS + LATE, f"{requests['n']} of {PROMPTS + late}, {late} came late, {requests['failed']} failed")
-
-
-def names_first(text, pid):
-    """Returns true if the list of killed processes begins with this one."""
-    lines = [line.partition("killed: ")[2] for line in text.splitlines() if "killed: " in line]
-    first = re.search(r"[\[(](?:pid )?(\d+)[\])]", lines[0]) if lines else None
-    return len(lines) == 1 and first is not None and int(first[1]) == pid
-
-
-async def send_late_requests(server):
-    """Sends requests after a process has died, until the server has noticed. Returns how many were answered with a status of 500 or more."""
-    answers = [await connect(server.port) for _ in range(LATE)]
-    answers = [stream.send(server.port, random_prompt(12), 8) for stream in answers]
-    ended = await asyncio.wait_for(asyncio.gather(*answers, return_exceptions=True), 60)
-    return sum(str(one).startswith("HTTP/1.1 5") for one in ended)
-
-
-async def kill_under_load(server, pid):
-    """Sends more long prompts than one step can process, and kills the process while some are still running."""
-    began = asyncio.Event()
-    streams = [await connect(server.port) for _ in range(PROMPTS)]
-    for stream in streams:
-        stream.on_chunks = lambda chunks, _now: began.set() if chunks else None
-    answers = [stream.send(server.port, random_prompt(180), 200) for stream in streams]
-    first = asyncio.ensure_future(began.wait())
-    done, _ = await asyncio.wait([first, *answers], timeout=120, return_when=asyncio.FIRST_COMPLETED)
-    if first not in done:
-        first.cancel()
-        await asyncio.gather(*done)  # raises the reason if a request was refused
-        raise TimeoutError("no output arrived")
-    await asyncio.sleep(0.1)
-    os.kill(pid, signal.SIGKILL)
-    late = 0
-    with contextlib.suppress(TimeoutError, OSError):
-        late = await send_late_requests(server)
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.gather(*answers, return_exceptions=True), 60)
-    return late
-
-
-def wait_until_dead(server, seconds=60):
-    """Waits until the engine has noticed."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until and any("EngineCore" in title for title in server.pids().values()):
-        time.sleep(0.5)

@@ -3,14 +3,10 @@
 import asyncio
 import json
 import re
-import urllib.request
 
 from client import load
+from prometheus import EACH_S, compare_sums, scrape, sums
 from server import Server
-
-# Tolerance: 1 % of the sum, or 50 µs per request.
-SHARE = 0.01
-EACH_S = 50e-6
 
 
 def run(machine, report):
@@ -18,27 +14,16 @@ def run(machine, report):
     options = machine.options
     folder = machine.folder / "metrics"
     with Server(machine, folder) as server:
-        asyncio.run(load(server.port, 8, min(options.requests, 96), options.tokens))
-        text = scrape(server.port)
-    theirs = sums(text)
+        asyncio.run(load(server, 8, min(options.requests, 96), options.tokens))
+        text = scrape(server)
+    theirs = sums(text, "vllm")
     check_settings(machine, report, folder, text)
     check_between_tokens(machine, report, folder, theirs["inter_token_latency"])
     rows = machine.sql(folder, "vllm_metrics")
     if rows is None:
         report.skip("metrics", "tests/sql/python cannot set up DuckDB here")
         return
-    for row in rows:
-        metric, sum_s, n = row["metric"], row["sum_s"], row["n"]
-        if metric not in theirs:
-            report.result(f"metrics_{metric}", sum_s, "s in the trace; this vLLM has no such metric")
-            continue
-        their_sum_s, their_n = theirs[metric]
-        off = abs(sum_s - their_sum_s)
-        within = off <= max(SHARE * their_sum_s, EACH_S * their_n)
-        each_us = 1e6 * off / max(their_n, 1)
-        report.result(f"metrics_{metric}_s", sum_s, f"/metrics {their_sum_s:.4f}, {each_us:.1f} µs a value apart; {n} values")
-        report.check(f"metrics_{metric}_sum", within)
-        report.check(f"metrics_{metric}_count", n == their_n, f"/metrics {their_n:.0f}")
+    compare_sums(report, rows, theirs)
     report.check("metrics_all", len(rows) == 6, ", ".join(row["metric"] for row in rows))
 
 
@@ -62,25 +47,3 @@ def check_between_tokens(machine, report, folder, metric):
     report.result("itl_report_mean_ms", itl["mean_ns"] / 1e6, f"/metrics {1e3 * their_sum_s / max(their_n, 1):.4f}, {off_us:.2f} µs apart; {itl['n']} values")
     report.check("itl_report_count", itl["n"] == their_n, f"{itl['n']}, /metrics {their_n:.0f}")
     report.check("itl_report_mean", off_us <= 1e6 * EACH_S)
-
-
-def scrape(port):
-    """Returns the text of vLLM's `/metrics`."""
-    return urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30).read().decode()
-
-
-def sums(text):
-    """Returns metric → (sum in s, count) from `/metrics`, over all engines."""
-    found = {}
-    for name, what, value in re.findall(r"^vllm:(\w+?)_seconds_(sum|count)\{[^}]*\} (\S+)$", text, re.MULTILINE):
-        total, count = found.get(name, (0.0, 0.0))
-        found[name] = (total + float(value), count) if what == "sum" else (total, count + float(value))
-    return found
-
-
-def buckets(text, name):
-    """Returns upper bound → number of values up to it, over all engines."""
-    found = {}
-    for bound, value in re.findall(rf'^{name}_bucket\{{[^}}]*le="([^"]+)"[^}}]*\}} (\S+)$', text, re.MULTILINE):
-        found[float(bound)] = found.get(float(bound), 0) + float(value)
-    return found

@@ -10,10 +10,11 @@ TIMEOUT_S = 600  # the first request that samples may wait for a compiler
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 
 
-def send(port, tokens):
+def send(server, tokens):
     """Sends streamed requests, then one of each kind. Returns the statuses of the latter, by kind."""
+    port = server.port
     for chat in (True, False):
-        asyncio.run(load(port, 4, 8, tokens, chat=chat))
+        asyncio.run(load(server, 4, 8, tokens, chat=chat))
     repeated = random_prompt(150)  # several blocks, but not too long for the model
     found = {
         "first": complete(port, prompt=repeated),
@@ -24,7 +25,7 @@ def send(port, tokens):
         "aborted": aborted(port),
     }
     # These are long, and together too large for a small cache.
-    asyncio.run(load(port, 8, 8, 200, length=150))
+    asyncio.run(load(server, 8, 8, 200, length=150))
     return found
 
 

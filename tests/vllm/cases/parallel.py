@@ -27,7 +27,7 @@ def run(machine, report):
             report.check(f"{shape}_no_name_twice", len(named) == len(set(named)))
             report.check(f"{shape}_log_says_where", f"recording to {folder} is paused" in server.log.read_text())
             machine.run("start", folder, check=True)
-            timings = asyncio.run(load(server.port, 8, 32, machine.options.tokens))
+            timings = asyncio.run(load(server, 8, 32, machine.options.tokens))
         trace = merged(machine, report, shape, folder)
         finished = [args for args in trace.finished().values() if args["reason"] == "length"]
         report.check(f"{shape}_requests_finished", len(finished) == len(timings), f"{len(finished)} of {len(timings)}")

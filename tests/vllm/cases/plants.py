@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from client import connect, load, random_prompt
-from killed import kill_under_load, wait_until_dead
+from killing import kill_under_load, wait_until_dead
 from server import PATIENT, Server
 
 PLANTED = Path(__file__).parent / "planted"
@@ -22,19 +22,19 @@ SPARSE, PAUSE_S = 12, 0.6  # requests of the client that sends too little, and i
 
 async def steady(server):
     """Keeps eight requests in flight."""
-    await load(server.port, 8, 48, 48)
+    await load(server, 8, 48, 48)
 
 
 async def long_answers(server):
     """Keeps sixteen requests in flight. The small KV cache only has room for three or four of them."""
-    await load(server.port, 16, 48, 160, length=40)
+    await load(server, 16, 48, 160, length=40)
 
 
 async def sparse(server):
     """Sends one request after the other, with a pause after each."""
-    stream = await connect(server.port)
+    stream = await connect(server)
     for _ in range(SPARSE):
-        await stream.send(server.port, random_prompt(12), 16)
+        await stream.send(random_prompt(12), 16)
         await asyncio.sleep(PAUSE_S)
     stream.transport.close()
 
@@ -44,7 +44,7 @@ def stopped(victim):
 
     async def stop(server):
         pid = next(pid for name, pid in server.processes().items() if name.startswith(victim))
-        under_load = asyncio.ensure_future(load(server.port, 8, 48, 96))
+        under_load = asyncio.ensure_future(load(server, 8, 48, 96))
         await asyncio.sleep(2)
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -60,7 +60,7 @@ def stopped(victim):
 async def crash(server):
     """Kills the worker under load."""
     await kill_under_load(server, server.worker())
-    wait_until_dead(server)
+    wait_until_dead(server, "EngineCore")
 
 
 SMALL_CACHE = ["--block-size", "32", "--num-gpu-blocks-override", "33"]  # the smallest cache that accepts a request of 1,024 tokens
@@ -96,7 +96,7 @@ def run(machine, report):
         arguments, loads = SERVERS[name]
         planted.write_text("")
         with Server(machine, machine.folder / name, arguments, **environment) as server:
-            asyncio.run(load(server.port, 8, 16, 8))  # warms up
+            asyncio.run(load(server, 8, 16, 8))  # warms up
             for load_name, rule, under_load in loads:
                 time.sleep(1)
                 planted.write_text(load_name)

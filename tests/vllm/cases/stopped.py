@@ -36,8 +36,8 @@ def run(machine, report):
 async def stop_in_turn(server):
     """Returns stopped process → its window in ns of the monotonic clock. `nobody` is a window without stops."""
     processes = server.processes()
-    await load(server.port, 4, 16, 8)  # warms up
-    under_load = asyncio.gather(*(keep_sending(server.port) for _ in range(CONCURRENCY)))
+    await load(server, 4, 16, 8)  # warms up
+    under_load = asyncio.gather(*(keep_sending(server) for _ in range(CONCURRENCY)))
     windows = {}
     try:
         await asyncio.sleep(1)
@@ -54,12 +54,12 @@ async def stop_in_turn(server):
     return windows
 
 
-async def keep_sending(port):
+async def keep_sending(server):
     """Streams one request after the other until it is cancelled."""
-    stream = await connect(port)
+    stream = await connect(server)
     try:
         while True:
-            await stream.send(port, random_prompt(12), 48)
+            await stream.send(random_prompt(12), 48)
     finally:
         stream.transport.close()  # a server that shuts down waits for its clients
 

@@ -1,28 +1,26 @@
 """Measures output tokens per second with recording on and off, interleaved, until the difference is known precisely enough."""
 
 import asyncio
-import math
 import os
 import random
 import statistics
 import time
-from pathlib import Path
 
-from client import connect, realtime_priority, random_prompt
+from base_server import cpu_ns
+from client import connect, random_prompt, realtime_priority
+from differences import Differences
+from machine import SETTLE_S
 from server import Server
 
-SETTLE_S = 0.35  # after a switch
 WINDOW_S = 1
 GOAL = 0.005
-Z95 = 1.96  # standard deviations of a normal distribution
-LEAST_TURNS = 30  # minimum for an interval
 
 
 class Load:
     """Connections that keep sending requests. Counts the chunks that arrive."""
 
-    def __init__(self, port, concurrency, tokens):
-        self.port, self.concurrency, self.tokens = port, concurrency, tokens
+    def __init__(self, server, concurrency, tokens):
+        self.server, self.concurrency, self.tokens = server, concurrency, tokens
         self.chunks = 0
         self._running = True
 
@@ -33,11 +31,11 @@ class Load:
         self._workers = [asyncio.create_task(self._work()) for _ in range(self.concurrency)]
 
     async def _work(self):
-        stream = await connect(self.port)
+        stream = await connect(self.server)
         stream.on_chunks = self._count
         while self._running:
             # The lengths vary by a factor of three, so that requests do not start and end at the same time.
-            await stream.send(self.port, random_prompt(12), random.randint(max(self.tokens // 2, 1), self.tokens * 3 // 2))
+            await stream.send(random_prompt(12), random.randint(max(self.tokens // 2, 1), self.tokens * 3 // 2))
         stream.transport.close()
 
     async def stop(self):
@@ -59,47 +57,6 @@ async def measure(load, processes):
     await asyncio.sleep(WINDOW_S)
     used = {name: ns - cpu[name] for name, ns in cpu_ns(processes).items()}
     return Window(load.chunks - chunks, time.monotonic() - began, used)
-
-
-def cpu_ns(processes):
-    """Returns the CPU time of all threads of each process, and of all processes together."""
-    found = {name: sum(map(_thread_ns, Path(f"/proc/{pid}/task").iterdir())) for name, pid in processes.items()}
-    return found | {"all": sum(found.values())}
-
-
-def _thread_ns(task):
-    try:
-        return int((task / "schedstat").read_text().split()[0])
-    except OSError:
-        return 0  # the thread has just ended
-
-
-class Differences:
-    """Relative differences of all turns. Their median is used, because a turn in which the machine was disturbed is an outlier."""
-
-    def __init__(self):
-        self.values = []
-
-    def interval(self):
-        """Returns the 95 % confidence interval of the median, for any distribution: two of the sorted values.
-
-        The measurement stops as soon as the interval is narrow enough, so the interval holds slightly less often.
-        """
-        if len(self.values) < LEAST_TURNS:
-            return -math.inf, math.inf
-        ordered, apart = sorted(self.values), Z95 * math.sqrt(len(self.values)) / 2
-        middle = (len(ordered) - 1) / 2
-        return ordered[max(math.floor(middle - apart), 0)], ordered[min(math.ceil(middle + apart), len(ordered) - 1)]
-
-    def half_width(self):
-        low, high = self.interval()
-        return (high - low) / 2
-
-    def print_result(self, report, what, unit="%"):
-        scale = 100 if unit == "%" else 1
-        low, high = (end * scale for end in self.interval())
-        mean = statistics.fmean(self.values) * scale
-        report.result(what, statistics.median(self.values) * scale, f"({low:.3g} to {high:.3g} {unit}), {len(self.values)} turns, mean {mean:.3g}")
 
 
 class Comparison:
@@ -134,13 +91,6 @@ class Comparison:
         report.result("half_width_percent", 100 * reached, "reached" if reached <= GOAL else "time ran out")
 
 
-def switch(machine, command, folder):
-    """Runs `sa-profile start` or `stop`, which returns when all processes have obeyed."""
-    done = machine.run(command, folder)
-    if done.returncode != 0:
-        raise RuntimeError(f"sa-profile {command}: {done.stderr}")
-
-
 def run(machine, report):
     """Switches recording on and off in one live server."""
     report.result("load_average_before", os.getloadavg()[0])
@@ -152,7 +102,7 @@ def run(machine, report):
 async def toggle(machine, server, folder):
     """Measures windows in the order on, off, off, on, so that a drift of the machine affects both states equally."""
     options = machine.options
-    load = Load(server.port, options.concurrency, options.tokens)
+    load = Load(server, options.concurrency, options.tokens)
     await load.start()
     await asyncio.sleep(5)
     comparison = Comparison(options)
@@ -162,7 +112,7 @@ async def toggle(machine, server, folder):
         windows = {True: [], False: []}
         for on in (True, False, False, True):
             if on != recording:
-                await asyncio.to_thread(switch, machine, "start" if on else "stop", folder)
+                await asyncio.to_thread(machine.switch, "start" if on else "stop", folder)
                 recording = on
             await asyncio.sleep(SETTLE_S)
             windows[on].append(await measure(load, processes))

@@ -5,7 +5,7 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
-TPQ = Path(__file__).resolve().parents[3] / "tests/perfetto/tpq"
+TPQ = Path(__file__).resolve().parents[1] / "perfetto/tpq"
 
 
 class Trace:

@@ -8,12 +8,21 @@ import os
 import random
 import socket
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 END = b"0\r\n\r\n"  # last chunk of an answer
 WORDS = "red green blue fast slow cold warm near far old new high low east west day night".split()
 _numbers = itertools.count()
 _lengths = itertools.count()
+
+
+@dataclass
+class Identity:
+    """How a client gives a request an id: `request_id` is the id in the trace."""
+
+    request_id: str
+    headers: dict = field(default_factory=dict)
+    fields: dict = field(default_factory=dict)
 
 
 @dataclass
@@ -39,7 +48,8 @@ class Timing:
 class Stream(asyncio.Protocol):
     """A connection that sends one request after the other. On incoming data, it reads the clock before anything else."""
 
-    def __init__(self):
+    def __init__(self, server):
+        self._server = server
         self.timing = None
         self.answered = None
         self.on_chunks = None
@@ -50,18 +60,18 @@ class Stream(asyncio.Protocol):
         self.transport = transport
         self._socket = transport.get_extra_info("socket")
 
-    def send(self, port, prompt, tokens, chat=False):
+    def send(self, prompt, tokens, chat=False):
         """Sends a request. The returned future yields its timing once the answer has ended."""
-        name = f"bench-{next(_numbers)}"
+        identity = self._server.identity(f"bench-{next(_numbers)}", chat)
         prompt_fields = dict(messages=[dict(role="user", content=prompt)]) if chat else dict(prompt=prompt)
-        body = dict(model="model", max_tokens=tokens, ignore_eos=True, stream=True, temperature=0, **prompt_fields)
+        body = dict(model="model", max_tokens=tokens, ignore_eos=True, stream=True, temperature=0, **prompt_fields, **identity.fields)
         text = json.dumps(body).encode()
-        head = f"POST /v1/{'chat/' if chat else ''}completions HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
-        head += f"x-request-id: {name}\r\ncontent-length: {len(text)}\r\n\r\n"
+        headers = {"host": f"127.0.0.1:{self._server.port}", "content-type": "application/json", **identity.headers, "content-length": len(text)}
+        head = f"POST /v1/{'chat/' if chat else ''}completions HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
         self.answered = asyncio.get_running_loop().create_future()
         self._status_checked = False
         self._tail = b""
-        self.timing = Timing(f"chatcmpl-{name}" if chat else f"cmpl-{name}-0", tokens, time.monotonic_ns())
+        self.timing = Timing(identity.request_id, tokens, time.monotonic_ns())
         self.transport.write(head.encode() + text)
         self._acknowledge_immediately()
         return self.answered
@@ -88,7 +98,7 @@ class Stream(asyncio.Protocol):
     def _acknowledge_immediately(self):
         """Makes the kernel acknowledge received data immediately.
 
-        vLLM's sockets collect small writes while one is unacknowledged (Nagle's algorithm). If the client delayed its acknowledgements, tokens
+        The server's sockets collect small writes while one is unacknowledged (Nagle's algorithm). If the client delayed its acknowledgements, tokens
         would arrive in batches of 40 to 200 ms. That time belongs to the network and is in no server's trace. The kernel may drop this mode at any
         time, so it is set again after each read."""
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
@@ -105,7 +115,7 @@ class Stream(asyncio.Protocol):
 def realtime_priority():
     """Gives this process priority over all others during the block.
 
-    vLLM's processes wait for each other in `sched_yield` loops. Next to such a loop, the kernel may delay a client for milliseconds and sometimes
+    The engines' processes wait for each other in loops. Next to such a loop, the kernel may delay a client for milliseconds and sometimes
     seconds. Its clock and load would then measure the machine more than the server."""
     try:
         # Child processes do not inherit this.
@@ -126,22 +136,22 @@ def random_prompt(length):
     return " ".join(random.choices(WORDS, k=length))
 
 
-async def connect(port):
+async def connect(server):
     """Opens a connection to the server."""
-    _, stream = await asyncio.get_running_loop().create_connection(Stream, "127.0.0.1", port)
+    _, stream = await asyncio.get_running_loop().create_connection(lambda: Stream(server), "127.0.0.1", server.port)
     return stream
 
 
-async def load(port, concurrency, requests, tokens, length=12, chat=False):
+async def load(server, concurrency, requests, tokens, length=12, chat=False):
     """Streams `requests` requests, `concurrency` at a time. Returns their timings."""
     left = iter(range(requests))
     timings = []
 
     async def worker():
-        stream = await connect(port)
+        stream = await connect(server)
         for _ in left:
             # The lengths vary, so that requests do not start and end at the same time.
-            timings.append(await stream.send(port, random_prompt(length), tokens + next(_lengths) % 16, chat))
+            timings.append(await stream.send(random_prompt(length), tokens + next(_lengths) % 16, chat))
         stream.transport.close()
 
     await asyncio.gather(*(worker() for _ in range(concurrency)))
