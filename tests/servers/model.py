@@ -1,4 +1,4 @@
-"""Writes the configuration of a small model, and a tokeniser of bytes and of the syllables of made-up words. vLLM generates random weights.
+"""Writes the configuration of a small model, and a tokeniser of bytes and of the syllables of made-up words. The engine generates random weights.
 
     python model.py FOLDER
 """
@@ -33,7 +33,7 @@ TEMPLATE = "{% for message in messages %}{{ message['role'] }}: {{ message['cont
 
 
 def tokenizer():
-    """Returns a tokeniser on bytes, like those of large models, so that any text can be read and any token written."""
+    """Returns a tokeniser on bytes, as large models have, so that any text can be read and any token written."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -46,7 +46,7 @@ def tokenizer():
 
 
 def main(folder):
-    """Writes the files that vLLM reads from a model's folder, except for the weights."""
+    """Writes the files that an engine reads from a model's folder, except for the weights."""
     folder.mkdir(parents=True, exist_ok=True)
     made = tokenizer()
     made.save(str(folder / "tokenizer.json"))

@@ -1,4 +1,4 @@
-"""Prints the requirements of a wheel, changed so that the Python registry has them and only those that a server on the CPU needs.
+"""Prints the requirements of a wheel that a server on the CPU needs, changed so that the Python registry has them.
 
     python requirements.py WHEEL [NAME...]
 

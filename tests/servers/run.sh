@@ -1,7 +1,6 @@
-# Sourced by tests/vllm/run and tests/sglang/run. Installs one version of an engine with a small model and the wheel of sa_profile, and runs the cases in the folder of
-# the script that sources it.
+# Installs one version of an engine with a small model and the wheel of sa_profile, and runs the engine's cases. tests/vllm/run and tests/sglang/run source this file.
 #
-# That script sets:
+# The script sets:
 #   engine     name of the engine, of its folder in tests/ and of its cache in target/
 #   package    name of its package in the Python registry
 #   left_out   names of required packages that a server on the CPU does not need

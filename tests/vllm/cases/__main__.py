@@ -41,10 +41,9 @@ DEFAULT = ("newcomer", "latency", "metrics", "counters", "killed", "stopped", "p
 
 
 def main():
-    suite = Suite(__doc__, CASES, DEFAULT)
+    suite = Suite(__doc__, CASES, DEFAULT, requests=512)
     add = suite.parser.add_argument
     add("--concurrency", type=int, default=64)
-    add("--requests", type=int, default=512, help="number of requests in the concurrent run")
     add("--turns", type=int, default=30, help="minimum number of turns in the case throughput")
     add("--patient", action="store_true", help="make vLLM's processes sleep while they wait, instead of spinning")
     add("--block-size", type=int, default=128, help="block size of the cache in the case counters; CPU builds before 0.13 need 16")

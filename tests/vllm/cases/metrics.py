@@ -23,7 +23,7 @@ def run(machine, report):
     if rows is None:
         report.skip("metrics", "tests/sql/python cannot set up DuckDB here")
         return
-    compare_sums(report, rows, theirs)
+    compare_sums(report, "metrics", rows, theirs)
     report.check("metrics_all", len(rows) == 6, ", ".join(row["metric"] for row in rows))
 
 

@@ -1,0 +1,81 @@
+"""Switches a paused run with SGLang's routes: `/start_profile` with a number of steps ends by itself, and without one ends with `/stop_profile`."""
+
+import asyncio
+import json
+import time
+import urllib.request
+
+from client import load
+from server import Server
+from trace import merged
+
+STEPS = 5
+TOKENS = 200  # long answers, so that there are steps as long as it takes to start
+SECONDS = 60
+
+
+def run(machine, report):
+    """Runs one paused server. SGLang's own profiler also runs, and writes into the same folder."""
+    folder = machine.folder / "profile"
+    with Server(machine, folder, SA_PROFILE_START="paused", SGLANG_TORCH_PROFILER_DIR=str(folder / "torch")) as server:
+        asyncio.run(load(server, 4, 8, 8))
+        report.check("profile_is_paused", not is_recording(machine, folder), states(machine, folder))
+        limited = asyncio.run(profile_steps(machine, server, folder))
+        report.check("profile_ends_after_its_steps", limited["ended"], states(machine, folder))
+        window = asyncio.run(profile_window(machine, server, folder, report))
+    trace = merged(machine, report, "profile", folder)
+    batches = [(trace.base_ns + span["ts"] * 1000, span.get("args", {})) for span in trace.by_name["Scheduler.run_batch"]]
+    in_steps = [args for ns, args in batches if limited["from_ns"] <= ns <= limited["to_ns"]]
+    in_window = [args for ns, args in batches if window[0] <= ns <= window[1]]
+    report.check("profile_records_the_steps", STEPS <= len(in_steps) <= STEPS + 2, f"{len(in_steps)} batches, expected {STEPS}")
+    report.check("profile_records_until_stop", len(in_window) > STEPS, f"{len(in_window)} batches")
+    report.check("profile_records_nothing_else", len(batches) == len(in_steps) + len(in_window), f"{len(batches)} in all")
+
+
+async def profile_steps(machine, server, folder):
+    """Profiles some steps under load. Returns when it began, and when and whether it ended."""
+    under_load = asyncio.ensure_future(load(server, 4, 4, TOKENS))
+    await asyncio.sleep(1)
+    from_ns = time.monotonic_ns()
+    await asyncio.to_thread(post, server, "/start_profile", num_steps=STEPS)
+    ended = await asyncio.to_thread(wait_until, lambda: not is_recording(machine, folder))
+    to_ns = time.monotonic_ns()
+    await under_load
+    return {"from_ns": from_ns, "to_ns": to_ns, "ended": ended}
+
+
+async def profile_window(machine, server, folder, report):
+    """Profiles from one route to the other under load. Returns when it began and ended."""
+    from_ns = time.monotonic_ns()
+    await asyncio.to_thread(post, server, "/start_profile")
+    report.check("profile_starts", await asyncio.to_thread(wait_until, lambda: is_recording(machine, folder)), states(machine, folder))
+    await load(server, 4, 8, 16)
+    await asyncio.to_thread(post, server, "/stop_profile")
+    report.check("profile_stops", await asyncio.to_thread(wait_until, lambda: not is_recording(machine, folder)), states(machine, folder))
+    return from_ns, time.monotonic_ns()
+
+
+def post(server, path, **body):
+    """Calls a route of SGLang."""
+    request = urllib.request.Request(server.url(path), json.dumps(body).encode(), {"content-type": "application/json"})
+    urllib.request.urlopen(request, timeout=120).read()
+
+
+def states(machine, folder):
+    """Returns the state of recording of each process."""
+    return {process["name"]: process["state"] for process in machine.status(folder)["processes"]}
+
+
+def is_recording(machine, folder):
+    """Returns true if any process records."""
+    return any(state == "recording" for state in states(machine, folder).values())
+
+
+def wait_until(condition):
+    """Waits until a condition holds. Returns false if it does not hold in time."""
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        if condition():
+            return True
+        time.sleep(0.2)
+    return False
