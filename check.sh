@@ -13,8 +13,9 @@ Python tests (Python 3.10) and Perfetto (node 18 and Python 3). Tests that need 
 
   --full    runs the tests with all rounds, and slow steps: SQL in DataFusion and on a local Spark cluster (downloads 500 MB of wheels and Java 17),
             README's first command, the statements of report/sql, the crates' documentation, tests for aarch64 in qemu, the real torch_npu on the
-            simulated NPU (2 GB of wheels), a real vLLM server on the CPU (6 GB of wheels), the package as pip builds it from the sources, wheels for
-            x86-64 and aarch64, short benchmarks, the overhead page, and the fuzz targets for 30 s each. Installs Chromium and nginx, as root on Debian
+            simulated NPU (2 GB of wheels), real vLLM and SGLang servers on the CPU (6 GB of wheels each), the package as pip builds it from the sources,
+            wheels for x86-64 and aarch64, short benchmarks, the overhead page, and the fuzz targets for 30 s each. Installs Chromium and nginx, as root
+            on Debian
   --from    skips the steps before STEP, except for the setup steps; use it to continue after a failure
   --help    prints this text
 
@@ -320,16 +321,16 @@ fuzz_targets() {
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
-# vllm WHAT ARGUMENT...: tests the plugin in a real vLLM server, with the wheel in $WHEEL or one that tests/vllm/run builds. Reports the skipped cases.
-vllm() {
-  local version line rc=0 what=$1
-  shift
-  read -r version _ < <(grep -v '^#' tests/vllm/versions)
-  tests/vllm/run "$version" "$@" | tee "$scratch/vllm.log" || rc=$?
-  [ "$rc" != 3 ] || skip "$what" 'tests/vllm/run says above what is missing'
+# engine NAME WHAT ARGUMENT...: tests the plugin in a real server of vllm or sglang, with the wheel in $WHEEL or one that tests/NAME/run builds. Reports the skipped cases.
+engine() {
+  local version line rc=0 name=$1 what=$2
+  shift 2
+  read -r version _ < <(grep -v '^#' "tests/$name/versions")
+  "tests/$name/run" "$version" "$@" | tee "$scratch/$name.log" || rc=$?
+  [ "$rc" != 3 ] || skip "$what" "tests/$name/run says above what is missing"
   while read -r line; do
-    skip "${line%%: *} of tests/vllm" "${line#*: }"
-  done < <(sed -n 's/^SKIPPED //p' "$scratch/vllm.log" | sort -u)
+    skip "${line%%: *} of tests/$name" "${line#*: }"
+  done < <(sed -n 's/^SKIPPED //p' "$scratch/$name.log" | sort -u)
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
@@ -371,9 +372,10 @@ if [ -n "$full" ]; then
   step 'docs' doc
   step 'tests for aarch64' aarch64
   step 'torch_npu on the simulator' torch_npu
-  step 'vllm on the CPU' vllm 'a real vLLM server on the CPU' --keep "$scratch/vllm"
+  step 'vllm on the CPU' engine vllm 'a real vLLM server on the CPU' --keep "$scratch/vllm"
   step 'statements on a vLLM run' vllm_statements
-  step 'what a vLLM request costs' vllm 'what a vLLM request costs' cost # takes ten minutes
+  step 'what a vLLM request costs' engine vllm 'what a vLLM request costs' cost # takes ten minutes
+  step 'sglang on the CPU' engine sglang 'a real SGLang server on the CPU'
   step 'bench record' bench sa-recorder record --quick
   step 'bench merge' bench trace-merge merge --quick
   step 'bench report' bench trace-report report 20
