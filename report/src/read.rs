@@ -41,7 +41,7 @@ use crate::table::{
     RunReport, ServingTime, SlowStep, StackTime, StartUp, Verdict,
 };
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use trace_merge::collective::CollectiveCounts;
@@ -272,7 +272,8 @@ impl Run<'_> {
         let (prompts, blocks) = (&gathered.prompts, gathered.blocks.finish()?);
         let prefixes = self.prefixes(prompts, &blocks, &recorded, &folded.scheduling)?;
         let (on_devices, mut edges) = (gathered.on_devices.finish()?, gathered.edges);
-        let devices = self.device_tables(&on_devices, gathered.launch_ends, &mut edges, clock)?;
+        let on_devices = (&on_devices, &gathered.stepping);
+        let devices = self.device_tables(on_devices, gathered.launch_ends, &mut edges, clock)?;
         recorded.cautions.extend(early_words(&devices.device));
         let edges = with_edges(edges, &devices.device, &request, &recorded, clock)?;
         let host = |time: &DeviceTime| (time.process, self.devices.host(time.process));
@@ -415,11 +416,11 @@ impl Run<'_> {
         Ok((counts, found.finish()?))
     }
 
-    /// Computes the report's tables about devices from their slices. Adds the edges (start and end) of the devices'
+    /// Computes the report's tables about devices from their slices and the processes that run steps. Adds the edges (start and end) of the devices'
     /// idle gaps and an edge for each launch to `edges`.
     fn device_tables(
         &self,
-        slices: &Sorted<DeviceSlice>,
+        (slices, stepping): (&Sorted<DeviceSlice>, &BTreeSet<u32>),
         launch_ends: Sorter<'_, LaunchEnd>,
         edges: &mut Sorter<'_, Edge>,
         clock: &ServingClock,
@@ -433,6 +434,7 @@ impl Run<'_> {
             &LaunchedSlices {
                 slices,
                 launches: &launches,
+                stepping,
             },
             clock,
             |gap| {

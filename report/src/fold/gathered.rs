@@ -13,7 +13,7 @@ use crate::gather::request_moment::RequestMoment;
 use crate::gather::slice_record::{MOST_OPEN, OpenSpan, SliceRecord};
 use crate::gather::step_record::StepRecord;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use trace_store::sorter::Sorter;
@@ -43,6 +43,8 @@ pub(crate) struct Gathered<'a> {
     /// End times of the spans in which engines start up.
     pub(crate) ready: Vec<i64>,
     pub(crate) steps: Sorter<'a, StepRecord>,
+    /// Processes that run steps.
+    pub(crate) stepping: BTreeSet<u32>,
     pub(crate) batchings: Batchings,
     pub(crate) prompts: Vec<Prompt>,
     pub(crate) blocks: Sorter<'a, PromptBlock>,
@@ -65,6 +67,7 @@ impl<'a> Gathered<'a> {
             process_ids: ProcessIds::default(),
             ready: Vec::new(),
             steps: Sorter::in_any(folders, ROW_BYTES),
+            stepping: BTreeSet::new(),
             batchings: Batchings::default(),
             prompts: Vec::new(),
             blocks: Sorter::in_any(folders, VALUE_BYTES),
@@ -83,6 +86,8 @@ impl<'a> Gathered<'a> {
         }
         let room = MOST_OPEN.saturating_sub(self.open.len());
         self.open.extend(chunk.open.into_iter().take(room));
+        self.stepping
+            .extend(chunk.steps.iter().map(|step| step.process));
         let steps = chunk.steps.into_iter();
         self.steps
             .extend(steps.map(|step| step.renumbered(&numbers)))?;

@@ -3,7 +3,7 @@
 use crate::gather::device_slice::{DeviceSlice, LaunchEnd};
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::table::DeviceTime;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use trace_store::sorter::{Record, Sorted, Sorter};
 
@@ -58,6 +58,8 @@ pub(crate) fn launches<'a>(
 pub(crate) struct LaunchedSlices<'a> {
     pub(crate) slices: &'a Sorted<DeviceSlice>,
     pub(crate) launches: &'a Sorted<Launch>,
+    /// Processes that run steps. Only their batches are slices.
+    pub(crate) stepping: &'a BTreeSet<u32>,
 }
 
 impl LaunchedSlices<'_> {
@@ -71,6 +73,9 @@ impl LaunchedSlices<'_> {
         // The last launch on each stream for slices with the current start time.
         let (mut at_once, mut current) = (BTreeMap::<u32, Launch>::new(), None);
         self.slices.each(|mut slice| {
+            if slice.is_batch && !self.stepping.contains(&slice.device) {
+                return Ok(());
+            }
             let place = (slice.device, slice.start_ns);
             if current.replace(place) != Some(place) {
                 at_once.clear();
@@ -131,6 +136,7 @@ mod tests {
         let launched = LaunchedSlices {
             slices: &Sorted::Memory(slices.collect()),
             launches: &Sorted::Memory(launches),
+            stepping: &BTreeSet::new(),
         };
         let mut found = BTreeMap::<Option<i64>, usize>::new();
         launched

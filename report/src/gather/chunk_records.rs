@@ -14,7 +14,7 @@ use super::request_moment::{
 use super::request_output::{Pauses, RequestOutput, outputs};
 use super::settings_record::settings;
 use super::slice_record::{MOST_OPEN, OpenSpan, SliceRecord, track_id};
-use super::step_record::{StepRecord, StepSpeculation, StepTokens};
+use super::step_record::{StepRecord, StepSpeculation, StepTokens, step_number};
 use crate::options::NamesBy;
 use crate::table::{Activity, RowKind};
 use sa_format::{ENGINE_SETTINGS, Phase};
@@ -220,7 +220,9 @@ impl ChunkRecords {
                 self.launch_ends.extend(ends);
             }
             (EventUse::Region, _) => {}
-            (EventUse::Host, RowKind::Async) => self.add_batch(event, process, end_ns, key),
+            (EventUse::Host, RowKind::Async) => {
+                self.add_batch(context.devices, event, (process, end_ns, key));
+            }
             (EventUse::Host, _) => {
                 let span = (process, end_ns, key);
                 self.add_launch(context.devices, event, span);
@@ -308,11 +310,23 @@ impl ChunkRecords {
         self.on_devices.push(slice);
     }
 
-    /// Adds async work if it is a batch that an engine has handed to its workers.
-    fn add_batch(&mut self, event: &PlacedEvent<'_>, process: usize, end_ns: i64, key: u32) {
+    /// Adds async work if it is a batch that an engine has handed to its workers. The last argument contains the process
+    /// number, the end of the batch in ns and the number of its name key.
+    fn add_batch(
+        &mut self,
+        devices: &Devices,
+        event: &PlacedEvent<'_>,
+        (process, end_ns, key): (usize, i64, u32),
+    ) {
         if self.keys.get(key).activity == Some(Activity::Batch) && end_ns > event.ts_ns {
             self.edge(event.ts_ns, EdgeKind::Begin(Activity::Batch), process);
             self.edge(end_ns, EdgeKind::End(Activity::Batch), process);
+            if is_runner(devices, process) {
+                let times = (event.ts_ns, end_ns);
+                let mut slice = DeviceSlice::new(number(process), times, number(event.thread));
+                slice.is_batch = true;
+                self.on_devices.push(slice);
+            }
         }
     }
 
@@ -338,7 +352,12 @@ impl ChunkRecords {
             return;
         };
         let hand_over = name_key.hand_over;
-        self.edge(event.ts_ns, EdgeKind::Begin(activity), process);
+        let begin = Edge::new(event.ts_ns, EdgeKind::Begin(activity), number(process));
+        let step = step_number(event).filter(|_| activity == Activity::Step);
+        self.edges.push(Edge {
+            value: step.map_or(0, edge_value),
+            ..begin
+        });
         self.edge(end_ns, EdgeKind::End(activity), process);
         if let Some(hand_over) = hand_over {
             self.edge(event.ts_ns, hand_over, process);
@@ -350,9 +369,8 @@ impl ChunkRecords {
             step.requests = number(ids.len());
             self.steps.push(step);
         }
-        // Kineto assigns host threads that it does not know to a GPU.
-        let is_runner = !devices.has_device(process) && devices.device(process).is_none();
-        if is_runner && matches!(activity, Activity::Step | Activity::Sample) {
+        let is_in_step = matches!(activity, Activity::Step | Activity::Sample);
+        if is_in_step && is_runner(devices, process) {
             let slice = DeviceSlice::new(number(process), times, number(event.thread));
             self.on_devices.push(slice);
         }
@@ -362,6 +380,17 @@ impl ChunkRecords {
     fn edge(&mut self, ns: i64, kind: EdgeKind, process: usize) {
         self.edges.push(Edge::new(ns, kind, number(process)));
     }
+}
+
+/// Returns true if no device of this process is recorded, so that its steps are used instead.
+fn is_runner(devices: &Devices, process: usize) -> bool {
+    // Kineto assigns host threads that it does not know to a GPU.
+    !devices.has_device(process) && devices.device(process).is_none()
+}
+
+/// Converts a step number to the value of an edge. It is not 0, which stands for no number.
+fn edge_value(step: u64) -> u32 {
+    u32::try_from(step.saturating_add(1)).unwrap_or(u32::MAX)
 }
 
 /// Returns the value of one series of a counter event, rounded to a whole number. Returns `None` if the value is

@@ -6,7 +6,7 @@ use super::name_keys::{NameKeys, names_requests};
 use super::request_moment::{arg, ids, is_token};
 use super::request_output::{Pauses, RequestOutput, outputs};
 use super::slice_record::{OpenSpan, SliceRecord, track_id};
-use super::step_record::{StepRecord, StepTokens};
+use super::step_record::{StepRecord, StepTokens, step_number};
 use crate::table::{Activity, BatchOfStep, SeriesKind};
 use sa_format::Phase;
 use std::cmp::Reverse;
@@ -51,9 +51,9 @@ fn is_span(event: &PlacedEvent<'_>) -> bool {
     )
 }
 
-/// Returns the number of the step that an event belongs to, if the event has one.
-fn step_number(event: &PlacedEvent<'_>) -> Option<u64> {
-    arg(event, "step").or_else(|| arg(event, "batch"))
+/// Returns the number of requests in a step that prefill, if an event has it.
+fn prefill_requests(event: &PlacedEvent<'_>) -> Option<u64> {
+    arg(event, "prefill_requests").or_else(|| arg(event, "prefill"))
 }
 
 /// Last values of the engines' counters before some time.
@@ -92,6 +92,8 @@ pub(crate) struct RequestStep {
     pub(crate) number: Option<u64>,
     /// True if the step names the request.
     pub(crate) names_request: bool,
+    /// True if the step's args say that it prefills nothing.
+    pub(crate) only_decodes: bool,
 }
 
 /// Events of one request.
@@ -134,6 +136,7 @@ impl RequestEvents {
                     end_ns: Reverse(span_end(event).unwrap_or(i64::MAX)),
                     number: step_number(event),
                     names_request: names_request(),
+                    only_decodes: prefill_requests(event) == Some(0),
                 });
             } else if name == "request" && names_request() {
                 let number = arg(event, "number").map(|number| (process, number));
@@ -281,7 +284,7 @@ impl StepEvents {
         let count = |name: &str| arg::<u64>(event, name);
         self.batch.add(&BatchOfStep {
             requests: (ids > 0).then_some(ids).or_else(|| count("scheduled")),
-            prefill_requests: count("prefill_requests").or_else(|| count("prefill")),
+            prefill_requests: prefill_requests(event),
             decode_requests: count("decode_requests").or_else(|| count("decode")),
             prefill_tokens: count("prefill_tokens"),
             decode_tokens: count("decode_tokens"),

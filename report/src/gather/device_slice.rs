@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// Value of `launched_ns` if no launch is known.
 const UNKNOWN: i64 = i64::MIN;
 
-/// A slice on a device track, or a step of a worker without a device.
+/// A slice on a device track, or a step or batch of a worker without a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DeviceSlice {
     /// Process number of the device.
@@ -29,6 +29,8 @@ pub(crate) struct DeviceSlice {
     pub(crate) is_short: bool,
     /// True if the slice is a graph replay.
     pub(crate) is_replay: bool,
+    /// True for a batch that a worker without a device has launched, from then until its output is processed.
+    pub(crate) is_batch: bool,
     /// Thread number of the stream.
     pub(crate) stream: u32,
 }
@@ -46,6 +48,7 @@ impl DeviceSlice {
             is_communication: false,
             is_short: false,
             is_replay: false,
+            is_batch: false,
             stream,
         }
     }

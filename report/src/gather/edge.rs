@@ -41,7 +41,7 @@ pub(crate) struct Edge {
     pub(crate) kind: EdgeKind,
     /// Number of the process, or for a device the number of its own process.
     pub(crate) process: u32,
-    /// New value of a count.
+    /// New value of a count. At the start of a step, the number of the step plus 1, or 0 if it has none.
     pub(crate) value: u32,
 }
 

@@ -1,7 +1,9 @@
 //! Records of steps, as they are sorted.
 
 use super::edge::number;
+use super::request_moment::arg;
 use std::cmp::Reverse;
+use trace_merge::events::PlacedEvent;
 use trace_store::sorter::Record;
 
 /// Numbers of tokens in a step.
@@ -100,3 +102,8 @@ impl StepRecord {
 }
 
 impl Record for StepRecord {}
+
+/// Returns the number of the step that an event belongs to, if the event has one.
+pub(crate) fn step_number(event: &PlacedEvent<'_>) -> Option<u64> {
+    arg(event, "step").or_else(|| arg(event, "batch"))
+}

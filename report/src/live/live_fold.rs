@@ -7,7 +7,7 @@ use crate::fold::load_levels::Batchings;
 use crate::gather::chunk_records::ChunkRecords;
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::{Edge, EdgeKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 use trace_merge::blocks::Positions;
 
@@ -60,6 +60,9 @@ impl LiveFold {
             self.names.add(key, sum);
         }
         self.devices
+            .stepping
+            .extend(records.steps.iter().map(|step| step.process));
+        self.devices
             .add_slices(&records.on_devices, self.requests.seconds());
         for step in records.step_tokens {
             if let Some(second) = self.requests.seconds().second_at(step.ts_ns) {
@@ -110,6 +113,8 @@ pub(super) struct BusyTime {
 #[derive(Debug, Default)]
 pub(super) struct LiveDevices {
     pub(super) times: BTreeMap<u32, BusyTime>,
+    /// Processes that have run steps. Only their batches are slices.
+    pub(super) stepping: BTreeSet<u32>,
 }
 
 impl LiveDevices {
@@ -117,9 +122,12 @@ impl LiveDevices {
     /// overlap counts once.
     pub(super) fn add_slices(&mut self, slices: &[DeviceSlice], seconds: &mut LastSeconds) {
         for slice in slices {
+            if slice.is_batch && !self.stepping.contains(&slice.device) {
+                continue;
+            }
             let device = self.times.entry(slice.device).or_default();
             let (start_ns, end_ns) = (slice.start_ns.max(0), slice.end_ns.0.max(0));
-            device.slices += 1;
+            device.slices += u64::from(!slice.is_batch);
             let first_ns = device.first_ns.get_or_insert(start_ns);
             *first_ns = start_ns.min(*first_ns);
             device.last_ns = device.last_ns.max(end_ns);

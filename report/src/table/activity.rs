@@ -48,6 +48,11 @@ impl Activity {
             _ => None,
         }
     }
+
+    /// Returns true if only the worker of a device does this for it. Its engine may do the same for another device.
+    pub(crate) fn is_of_worker(self) -> bool {
+        matches!(self, Activity::Step | Activity::Sample)
+    }
 }
 
 #[cfg(test)]

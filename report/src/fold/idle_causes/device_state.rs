@@ -98,7 +98,8 @@ impl DeviceState {
         let worker = &run.processes[self.feed.worker];
         let engine = self.feed.engine.map(|engine| &run.processes[engine]);
         for activity in Activity::ALL {
-            if worker.is_in(activity) || engine.is_some_and(|engine| engine.is_in(activity)) {
+            let is_in_engine = || engine.is_some_and(|engine| engine.is_in(activity));
+            if worker.is_in(activity) || !activity.is_of_worker() && is_in_engine() {
                 let (_, total_ns, exposed_ns) = &mut self.host[activity as usize];
                 *total_ns += ns;
                 *exposed_ns += if self.is_idle { ns } else { 0 };
@@ -242,8 +243,8 @@ impl DeviceState {
 
     /// Counts a call of the worker or its engine.
     pub(super) fn count_call(&mut self, process: usize, activity: Activity) {
-        let feeds_device = process == self.feed.worker || Some(process) == self.feed.engine;
-        if feeds_device && self.is_open {
+        let is_engine = Some(process) == self.feed.engine && !activity.is_of_worker();
+        if (process == self.feed.worker || is_engine) && self.is_open {
             self.host[activity as usize].0 += 1;
         }
     }

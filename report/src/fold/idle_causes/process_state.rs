@@ -14,6 +14,8 @@ pub(super) struct ProcessState {
     /// For a worker: start of its last step, and of its last step or sampling.
     pub(super) step_ns: Option<i64>,
     pub(super) sample_ns: Option<i64>,
+    /// For a worker: number of its last step plus 1, or 0 if it has none.
+    step: u32,
     /// For an engine: time at which it last handed a step to its workers, and the sampling after one.
     pub(super) step_handed_ns: Option<i64>,
     pub(super) sample_handed_ns: Option<i64>,
@@ -35,7 +37,9 @@ impl ProcessState {
         let now = Some(edge.ns);
         match edge.kind {
             EdgeKind::Begin(Activity::Step) if self.is_in(Activity::Step) => {}
-            EdgeKind::Begin(Activity::Step) => (self.step_ns, self.sample_ns) = (now, now),
+            EdgeKind::Begin(Activity::Step) => {
+                (self.step_ns, self.sample_ns, self.step) = (now, now, edge.value);
+            }
             EdgeKind::SampleBegun => self.sample_ns = now,
             EdgeKind::StepHanded => self.step_handed_ns = now,
             EdgeKind::SampleHanded => self.sample_handed_ns = now,
@@ -45,8 +49,11 @@ impl ProcessState {
     }
 
     /// Returns true if the engine handed this worker a step, or the sampling after it, and the worker has not started
-    /// it.
+    /// it. An engine that runs steps itself hands out none: a worker of it is behind if its step has a lower number.
     pub(super) fn has_pending_work(&self, engine: &ProcessState) -> bool {
+        if engine.step_ns.is_some() {
+            return (1..engine.step).contains(&self.step);
+        }
         let is_out = engine.is_in(Activity::Batch) || engine.is_in(Activity::Dispatch);
         let is_step_pending = self.step_ns < engine.step_handed_ns;
         is_out && (is_step_pending || self.sample_ns < engine.sample_handed_ns)
