@@ -204,6 +204,7 @@ fn steps_of_request(mut spans: Vec<RequestStep>) -> Vec<RequestStep> {
         match steps.last_mut() {
             Some(step) if step.process == span.process && step.end_ns <= span.end_ns => {
                 step.names_request |= span.names_request;
+                step.only_decodes |= span.only_decodes;
             }
             _ => steps.push(span),
         }
@@ -220,7 +221,8 @@ fn steps(report: &RunReport, request: &Request, steps: &[RequestStep]) -> Reques
         return RequestSteps::default();
     };
     let token_ns = request.any_first_token_ns().unwrap_or(i64::MAX);
-    let is_prefill = |step: &&RequestStep| step.end_ns.0 <= token_ns;
+    // The next step may be launched before the first token is known.
+    let is_prefill = |step: &&RequestStep| step.end_ns.0 <= token_ns && !step.only_decodes;
     let shown = |step: &RequestStep| StepOfRequest {
         number: step.number,
         start_ns: step.start_ns,
