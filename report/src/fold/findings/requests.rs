@@ -202,7 +202,7 @@ pub(super) fn stalled_decodes(report: &RunReport) -> Option<Finding> {
         batching.mixed_steps,
         batching.steps
     );
-    let advice = "smaller chunks of prompts (--max-num-batched-tokens); prefill on other devices";
+    let advice = "smaller chunks of prompts (vLLM: --max-num-batched-tokens, SGLang: --chunked-prefill-size); prefill on other devices";
     let cost = (cost, CostOf::RequestTime);
     (stalled >= STALLED_DECODES).then(|| draft("stalled_decodes", evidence, cost, advice))
 }

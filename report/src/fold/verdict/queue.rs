@@ -16,6 +16,9 @@ const NEARLY: f64 = 0.90;
 /// blocks.
 pub(in crate::fold) const KV_FULL: f64 = 85.0;
 
+/// Advice if too few requests run at once.
+const RAISE: &str = "Raise the maximum number of running requests (vLLM: `--max-num-seqs`, SGLang: `--max-running-requests`)";
+
 /// Load of an engine while requests were queued in it.
 struct EngineLoad {
     process: usize,
@@ -110,8 +113,8 @@ fn capped(report: &RunReport, load: &EngineLoad, queue: f64) -> Candidate {
     let kv = load.most_kv_percent.map(below);
     let stayed = kv.map_or(String::new(), |kv| format!(" and KV cache use stayed {kv}"));
     let advice = match engine_setting(report, load.process, setting::MAX_NUM_SEQS) {
-        Some(limit) => format!("Raise `--max-num-seqs`, which is {limit}."),
-        None => "Raise the maximum number of running requests (vLLM: `--max-num-seqs`).".to_owned(),
+        Some(limit) => format!("{RAISE}, which is {limit}."),
+        None => format!("{RAISE}."),
     };
     Candidate {
         waited: queue,
@@ -159,7 +162,7 @@ fn kv_full(report: &RunReport, load: &EngineLoad, [queue, preempted]: [f64; 2]) 
             rule: VerdictRule::KvFull,
             text: text + ".",
             advice: format!(
-                "Give the KV cache more memory{blocks} (`--gpu-memory-utilization`), or let fewer or shorter requests run at once."
+                "Give the KV cache more memory{blocks} (vLLM: `--gpu-memory-utilization`, SGLang: `--mem-fraction-static`), or let fewer or shorter requests run at once."
             ),
             evidence: evidence(report, load, false),
             place: finding(report, rule).and_then(|finding| finding.place),
