@@ -1,6 +1,7 @@
 //! `sa-profile doctor`: checks if recording would work here, and what it would lack. Prints one line for each check.
 
 mod clock;
+mod engine_plugins;
 mod finding;
 mod limits;
 mod parts;

@@ -1,7 +1,7 @@
 //! Finds the parts of the project and the software that they work with. A part that is not found is reported as not installed.
 
 use super::finding::{Check, Finding};
-use super::torch_npu;
+use super::{engine_plugins, torch_npu};
 use crate::run::preload;
 use sa_format::VERSION;
 use std::ffi::OsString;
@@ -22,13 +22,10 @@ const TOOLKITS: [&str; 4] = [
 ];
 /// Maximum time that Python may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Script that finds the package and the plugin without importing them, and prints a word for each.
+/// Script that finds the package without importing it, and prints a word.
 const PYTHON: &str = "\
 import importlib.util, importlib.metadata
-print('package' if importlib.util.find_spec('sa_profile') else '-')
-points = importlib.metadata.entry_points()
-group = points.select(group='vllm.general_plugins') if hasattr(points, 'select') else points.get('vllm.general_plugins', [])
-print('plugin' if any('sa_profile' in point.value for point in group) else '-')";
+print('package' if importlib.util.find_spec('sa_profile') else '-')";
 
 /// Checks each part.
 pub(crate) fn examine() -> Vec<Finding> {
@@ -36,11 +33,9 @@ pub(crate) fn examine() -> Vec<Finding> {
     let library = std::env::current_exe()
         .ok()
         .and_then(|program| preload::installed_with(&program));
-    let has = |word: &str| {
-        python
-            .as_deref()
-            .map(|said| said.lines().any(|line| line == word))
-    };
+    let package = python
+        .as_deref()
+        .map(|said| said.lines().any(|line| line == "package"));
     let mut findings = vec![
         Check("recorder").ok(format!(
             "version {}, format {VERSION}, part of the programs that use it",
@@ -48,9 +43,10 @@ pub(crate) fn examine() -> Vec<Finding> {
         )),
         preload_library(library),
         found_or_not(Check("NPU runtime"), runtime(|name| std::env::var_os(name))),
-        python_part(Check("Python package"), has("package")),
-        python_part(Check("vLLM plugin"), has("plugin")),
+        python_part(Check("Python package"), package),
     ];
+    let variable = |name: &str| std::env::var(name).ok();
+    findings.extend(engine_plugins::examine(python.as_deref(), variable));
     findings.extend(python.iter().flat_map(|said| torch_npu::examine(said)));
     findings
 }
@@ -104,9 +100,10 @@ fn is_file(path: &Path) -> bool {
 }
 
 fn ask_python() -> Option<String> {
+    let script = format!("{PYTHON}{}{}", torch_npu::PYTHON, engine_plugins::python());
     let mut python = Command::new("python3");
     python
-        .args(["-c", &format!("{PYTHON}{}", torch_npu::PYTHON)])
+        .args(["-c", &script])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 
 /// Checks whose results depend on the machine. The test only compares their names.
 const VOLATILE: &str = "file system, disk, open files, address space, memory, clock, page size, pid namespace, time namespace, ptrace, \
-    other profilers, preload library, NPU runtime, Python package, vLLM plugin, torch_npu";
+    other profilers, preload library, NPU runtime, Python package, vLLM plugin, SGLang plugin, torch_npu";
 
 /// Hint about a directory that cannot be used.
 const ANOTHER: &str = "name another one in SA_PROFILE_DIR or sa-profile run --dir";
@@ -71,6 +71,7 @@ preload library
 NPU runtime
 Python package
 vLLM plugin
+SGLang plugin
 torch_npu
 "
     );
@@ -255,6 +256,26 @@ fn torch_npu_is_reported_with_what_is_visible() {
     assert!(line.starts_with(expected), "{line}");
     let found = "0.18.0, made for torch-npu==2.9.0";
     assert_finds(&ended, "ok", "vLLM-Ascend", found);
+}
+
+#[test]
+fn an_engine_that_would_not_load_the_plugin_is_reported() {
+    let ground = Ground::new();
+    install(&ground, "sa_profile", "0.1.0", "");
+    install(&ground, "sglang", "0.5.23", "");
+    let points = ground.path("site/sa_profile-0.1.0.dist-info/entry_points.txt");
+    fs::write(
+        points,
+        "[sglang.srt.plugins]\nsa_profile = sa_profile.sglang:register\n",
+    )
+    .unwrap();
+    let mut command = ground.command(&["doctor"]);
+    command.env("PYTHONPATH", ground.path("site"));
+    let ended = Started::spawn(&mut command).end();
+    assert_finds(&ended, "ok", "SGLang plugin", "loaded by SGLang 0.5.23");
+    let ended = Started::spawn(command.env("SGLANG_PLUGINS", "other")).end();
+    let found = "SGLang 0.5.23 does not load it: SGLANG_PLUGINS=other leaves it out -- add sa_profile to SGLANG_PLUGINS";
+    assert_finds(&ended, "warn", "SGLang plugin", found);
 }
 
 #[test]
