@@ -7,7 +7,7 @@ use crate::fold::findings_track::{TraceTimes, TraceView, findings_track};
 use crate::fold::gathered::{Gathered, ROW_BYTES, SLICE_BYTES, VALUE_BYTES};
 use crate::fold::idle_causes::{Roles, idle_causes};
 use crate::fold::launches::{LaunchedSlices, early_words, launches};
-use crate::fold::load_levels::load_levels;
+use crate::fold::load_levels::{add_prompt_steps, load_levels};
 use crate::fold::name_times::NameTimes;
 use crate::fold::rank_times::rank_times;
 use crate::fold::recorded::{ends, recorded};
@@ -267,6 +267,8 @@ impl Run<'_> {
         let folded = records.fold(gathered.prompts.len(), &runs, self.sorter(), &mut tokens)?;
         drop(records);
         let requests = summary(&folded, self.options.slo, &times.serving);
+        let mut batching = gathered.batchings.finish();
+        add_prompt_steps(&mut batching, &sorted, &folded.decodings);
         let (request, phases) = (folded.requests, folded.phases);
         recorded.cautions.extend(mixed_ids(folded.mixed));
         let (prompts, blocks) = (&gathered.prompts, gathered.blocks.finish()?);
@@ -313,7 +315,7 @@ impl Run<'_> {
             spikes: spikes(&request, &load, last_ns),
             request,
             load,
-            batching: gathered.batchings.finish(),
+            batching,
             stream,
             device,
             worker,
@@ -416,8 +418,8 @@ impl Run<'_> {
         Ok((counts, found.finish()?))
     }
 
-    /// Computes the report's tables about devices from their slices and the processes that run steps. Adds the edges (start and end) of the devices'
-    /// idle gaps and an edge for each launch to `edges`.
+    /// Computes the report's tables about devices from their slices, and from the processes that run steps. Adds the
+    /// edges (start and end) of the devices' idle gaps and an edge for each launch to `edges`.
     fn device_tables(
         &self,
         (slices, stepping): (&Sorted<DeviceSlice>, &BTreeSet<u32>),

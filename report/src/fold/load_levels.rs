@@ -1,7 +1,8 @@
 //! Computes the levels of load over time from edges, and the contents of each engine's steps from its counters.
 
+use crate::fold::requests::life::Decoding;
 use crate::gather::edge::{Edge, EdgeKind};
-use crate::gather::step_record::{StepSpeculation, StepTokens};
+use crate::gather::step_record::{StepRecord, StepSpeculation, StepTokens};
 use crate::serving_clock::ServingClock;
 use crate::table::{Batching, LoadLevel, SeriesKind};
 use std::collections::BTreeMap;
@@ -88,6 +89,39 @@ pub(crate) fn load_levels(
     let levels = levels.into_iter();
     let level = |((kind, process), level): (_, Level)| level.finish(kind, process);
     levels.filter_map(level).collect()
+}
+
+/// Adds the steps that only prefill while requests of their engine wait for their next token. `steps` are the steps of
+/// all engines.
+pub(crate) fn add_prompt_steps(
+    batchings: &mut [Batching],
+    steps: &Sorted<StepRecord>,
+    decodings: &[Decoding],
+) {
+    for batching in batchings {
+        let process = batching.process;
+        let own = decodings
+            .iter()
+            .filter(|decoding| decoding.engine == process);
+        let (mut begins, mut ends): (Vec<i64>, Vec<i64>) = own
+            .map(|decoding| (decoding.from_ns, decoding.to_ns))
+            .unzip();
+        begins.sort_unstable();
+        ends.sort_unstable();
+        let until = |times: &[i64], ns| times.partition_point(|time| *time <= ns);
+        let is_found = |step: &&StepRecord| {
+            let is_own = step.is_engine && step.process as usize == process;
+            let is_prompt = step.decode_tokens == 0 && step.dur_ns() > 0;
+            let ns = step.start_ns;
+            is_own && is_prompt && until(&begins, ns) > until(&ends, ns)
+        };
+        let mut total_ns = 0.0;
+        for step in steps.iter().filter(is_found) {
+            batching.prompt_steps += 1;
+            total_ns += step.dur_ns() as f64;
+        }
+        batching.prompt_step_ns = total_ns / batching.prompt_steps.max(1) as f64;
+    }
 }
 
 /// Longest time between two steps that counts for the later one. After a longer pause, nothing was recorded or nothing

@@ -17,7 +17,7 @@ use crate::gather::request_moment::{NamePiece, RequestMoment, RequestToken};
 use crate::gather::request_output::{Pauses, RequestOutput};
 use crate::statistics::quantiles::Quantiles;
 use crate::table::{Phases, Request};
-use life::Life;
+use life::{Decoding, Life};
 use life_splitter::LifeSplitter;
 use phases::PhaseSequences;
 use std::collections::BTreeSet;
@@ -61,6 +61,7 @@ pub(crate) struct FoldedRequests {
     /// Times between tokens, of all requests together.
     pub(crate) itl: Quantiles,
     pub(crate) scheduling: Scheduling,
+    pub(crate) decodings: Vec<Decoding>,
     /// Number of requests that began under an id which was still in use.
     pub(crate) mixed: u64,
 }
@@ -203,6 +204,7 @@ impl SortedRequests {
             },
             // Reserve the whole size at once, because growing a vector copies it and needs both copies for a moment.
             requests: Vec::with_capacity(ids(&self.moments)),
+            decodings: Vec::new(),
             name: Vec::new(),
             mixed: 0,
         };
@@ -225,6 +227,7 @@ impl SortedRequests {
             phases: requests.sequences.finish(),
             itl,
             scheduling: requests.scheduling,
+            decodings: requests.decodings,
             mixed: requests.mixed,
         })
     }
@@ -250,6 +253,7 @@ struct Requests<'a> {
     sequences: PhaseSequences,
     scheduling: Scheduling,
     requests: Vec<Request>,
+    decodings: Vec<Decoding>,
     /// Id of the requests that are being folded.
     name: Vec<u8>,
     mixed: u64,
@@ -271,6 +275,7 @@ impl Requests<'_> {
     fn add(&mut self, mut life: Life, gaps: &mut Gaps<'_, '_>) -> io::Result<()> {
         gaps.tokens(&life)?;
         self.scheduling.add(&life);
+        self.decodings.extend(life.decoding());
         self.mixed += life.mixed();
         let changes = life.take_changes();
         let name = String::from_utf8_lossy(&self.name);

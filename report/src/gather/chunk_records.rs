@@ -400,13 +400,14 @@ fn count(event: &PlacedEvent<'_>, series: &str) -> Option<u64> {
 }
 
 /// Reads the token counts of a step from an engine's `tokens` counter. Returns `None` if one of them is missing or
-/// invalid.
+/// invalid, and for a step without tokens, which only keeps an idle rank in time with the others.
 fn step_tokens(event: &PlacedEvent<'_>, process: usize) -> Option<StepTokens> {
-    Some(StepTokens {
+    let (prefill, decode) = (count(event, "prefill")?, count(event, "decode")?);
+    (prefill + decode > 0).then_some(StepTokens {
         process,
         ts_ns: event.ts_ns,
-        prefill: count(event, "prefill")?,
-        decode: count(event, "decode")?,
+        prefill,
+        decode,
     })
 }
 

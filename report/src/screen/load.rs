@@ -175,10 +175,10 @@ fn write_batching(report: &RunReport, out: &mut String) {
         ));
         if let Some((more_ns, _)) = batching.stall().filter(|(more_ns, _)| *more_ns > 0.0) {
             out.push_str(&format!(
-                "    a step without a prompt takes {}, and a step with a prompt {} longer ({} of the steps)\n",
+                "    a step without a prompt takes {}, and a step with one delays other answers by {} ({} of the steps)\n",
                 duration(batching.decode_step_ns),
                 duration(more_ns),
-                share(batching.mixed_steps as f64, batching.steps as f64)
+                share(batching.delaying_steps() as f64, batching.steps as f64)
             ));
         }
         if batching.drafted_tokens > 0 {

@@ -175,6 +175,10 @@ pub struct Batching {
     /// Mean duration of steps with prefill and decode, in ns. The excess over `decode_step_ns` is the time that a
     /// prompt adds between the tokens of other requests.
     pub mixed_step_ns: f64,
+    /// Number of steps that only prefill while other requests wait for their next token.
+    pub prompt_steps: u64,
+    /// Mean duration of `prompt_steps`, in ns.
+    pub prompt_step_ns: f64,
     /// Number of speculated tokens.
     pub drafted_tokens: u64,
     /// Number of speculated tokens that were accepted.
@@ -182,13 +186,27 @@ pub struct Batching {
 }
 
 impl Batching {
-    /// Returns the time that a prompt adds to a step with decodes, in ns, and the share of this time in the time of all
-    /// steps with decodes, with or without a prompt. Returns `None` if a duration is unknown.
+    /// Returns the number of steps with a prompt that delay other requests.
+    pub fn delaying_steps(&self) -> u64 {
+        self.mixed_steps + self.prompt_steps
+    }
+
+    /// Returns the mean time in ns by which a step with a prompt delays the next tokens of other requests, and the share
+    /// of these delays in the time in which requests decode. Returns `None` if a duration is unknown.
     pub fn stall(&self) -> Option<(f64, f64)> {
-        let is_known = self.decode_step_ns > 0.0 && self.mixed_step_ns > 0.0;
-        let more_ns = self.mixed_step_ns - self.decode_step_ns;
-        let (mixed_steps, decode_steps) = (self.mixed_steps as f64, self.decode_steps as f64);
-        let all_ns = mixed_steps * self.mixed_step_ns + decode_steps * self.decode_step_ns;
-        is_known.then(|| (more_ns, mixed_steps * more_ns / all_ns))
+        let is_known = self.decode_step_ns > 0.0 && self.mixed_step_ns + self.prompt_step_ns > 0.0;
+        // Only mixed steps with a known duration have a mean.
+        let mixed_steps = match self.mixed_step_ns > 0.0 {
+            true => self.mixed_steps as f64,
+            false => 0.0,
+        };
+        let (prompt_steps, decode_steps) = (self.prompt_steps as f64, self.decode_steps as f64);
+        let prompt_ns = prompt_steps * self.prompt_step_ns;
+        let more_ns = mixed_steps * (self.mixed_step_ns - self.decode_step_ns) + prompt_ns;
+        let decode_ns = mixed_steps * self.mixed_step_ns + decode_steps * self.decode_step_ns;
+        is_known.then(|| {
+            let mean_ns = more_ns / (mixed_steps + prompt_steps);
+            (mean_ns, more_ns / (decode_ns + prompt_ns))
+        })
     }
 }

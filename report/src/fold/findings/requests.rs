@@ -196,10 +196,10 @@ pub(super) fn stalled_decodes(report: &RunReport) -> Option<Finding> {
         false => stalled,
     };
     let evidence = format!(
-        "a step of {} takes {} longer if it contains a prompt, which delays the other answers in it ({} of {} steps)",
+        "a step of {} with a prompt delays the other answers by {} ({} of {} steps)",
         report.process_name(batching.process),
         duration(more_ns),
-        batching.mixed_steps,
+        batching.delaying_steps(),
         batching.steps
     );
     let advice = "smaller chunks of prompts (vLLM: --max-num-batched-tokens, SGLang: --chunked-prefill-size); prefill on other devices";

@@ -44,6 +44,15 @@ struct InProcess {
     tokens: Vec<i64>,
 }
 
+/// Time in which an engine decoded a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decoding {
+    /// Number of the engine's process.
+    pub(crate) engine: usize,
+    pub(crate) from_ns: i64,
+    pub(crate) to_ns: i64,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct SpanTimes {
     process: u32,
@@ -285,16 +294,31 @@ impl Life {
         std::mem::take(&mut self.changes)
     }
 
+    /// Returns the engine of the request with the times of its first and its last token there. Returns `None` if it has
+    /// no token. Without an end, the last token is far in the future.
+    pub(super) fn decoding(&self) -> Option<Decoding> {
+        let (engine, part) = self.engine()?;
+        Some(Decoding {
+            engine: *engine as usize,
+            from_ns: part.first_token_ns?,
+            to_ns: part.finished_ns.unwrap_or(i64::MAX),
+        })
+    }
+
+    /// Returns the engine of the request: the process in which it was queued first.
+    fn engine(&self) -> Option<&(u32, InProcess)> {
+        let queues = self.processes.iter();
+        let queues = queues.filter(|(_, part)| part.queued_ns.is_some());
+        queues.min_by_key(|(_, part)| part.queued_ns)
+    }
+
     /// Builds the report's entry for this request, with `id` as its id. Returns `None` if the request neither arrived
     /// nor was queued.
     pub(crate) fn request(&self, id: &str, reasons: &Reasons) -> Option<Request> {
         let processes = || self.processes.iter().map(|(_, part)| part);
-        let queues = self.processes.iter();
-        let queues = queues.filter(|(_, part)| part.queued_ns.is_some());
         let arrival = self.arrival();
-        // The engine is the process in which the request was queued first. The frontend is the process at which it
-        // arrived. They may be the same process.
-        let queue = queues.min_by_key(|(_, part)| part.queued_ns);
+        // The frontend is the process at which the request arrived. It may also be the engine.
+        let queue = self.engine();
         let engine = queue.map(|(_, part)| part);
         let frontend = arrival.and_then(|span| {
             let is_same_process = |(process, _): &&(u32, InProcess)| *process == span.process;
