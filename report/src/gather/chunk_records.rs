@@ -28,8 +28,9 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Category of a graph replay on a device (FORMAT.md §2).
 const REPLAY: &str = "graph";
 
-/// Spans in which an engine starts up. A server is ready when the last one of them ends.
-const START_UPS: [&str; 3] = ["AsyncLLM.__init__", "LLMEngine.__init__", "LLM.__init__"];
+/// End of the names of spans in which an engine starts up. A server is ready when the last one before its first request
+/// ends.
+const START_UP: &str = ".__init__";
 
 /// Information about the run that is needed to read a chunk.
 pub(crate) struct ChunkContext<'a> {
@@ -202,7 +203,7 @@ impl ChunkRecords {
             return;
         };
         let end_ns = end_ns.max(event.ts_ns);
-        if START_UPS.contains(&&*name) {
+        if name.ends_with(START_UP) {
             self.ready.push(end_ns);
         }
         self.slices.push(SliceRecord {
