@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 from . import _native_files, _sa_profile
 from ._configuration import Row
@@ -16,7 +17,30 @@ _TOOLKIT_VARIABLES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
 _TOOLKITS = ("/usr/local/Ascend/ascend-toolkit/latest", "/usr/local/Ascend/cann", "/usr/local/Ascend/latest")
 # Where users of the pypto-serving profiler install the package.
 _DROP_INS = ("python/profile", "pypto_serving/tools/profile")
-_PLUGINS = "vllm.general_plugins"
+
+
+class _Engine(NamedTuple):
+    """An engine that loads plugins."""
+
+    name: str
+    package: str
+    group: str  # of the entry points that it loads
+    chosen: str | None  # value of the variable that restricts which plugins it loads, or None if it loads all
+
+    def plugin(self) -> str:
+        """Describes whether the engine would load the plugin."""
+        points = metadata.entry_points(group=self.group)
+        ours = next((point for point in points if point.value.partition(":")[0] == f"sa_profile.{self.package}"), None)
+        if ours is None:
+            return f"not installed: no entry point of the group {self.group} names it"
+        version = _version(self.package)
+        if version is None:
+            return f"installed, but {self.name} is not"
+        if self.chosen is not None and ours.name not in map(str.strip, self.chosen.split(",")):
+            return f"installed, not active: {self.name.upper()}_PLUGINS={self.chosen} leaves it out"
+        if _sa_profile.configuration() is None:
+            return f"installed, not active: recording is off; {self.name} {version}"
+        return f"active in the processes of {self.name} {version}"
 
 
 def parts() -> Iterator[Row]:
@@ -25,7 +49,8 @@ def parts() -> Iterator[Row]:
     yield "extension", f"loaded, {_sa_profile.__file__}"
     yield "preload library", _preload()
     yield "device runtime", _device_runtime()
-    yield "vLLM plugin", _vllm_plugin()
+    for engine in _engines():
+        yield f"{engine.name} plugin", engine.plugin()
     yield "drop-in", _drop_in()
 
 
@@ -79,20 +104,10 @@ def _runtime_paths() -> Iterator[Path]:
     return (folder / name for folder in folders for name in _RUNTIMES)
 
 
-def _vllm_plugin() -> str:
-    points = metadata.entry_points(group=_PLUGINS)
-    ours = next((point for point in points if point.value.partition(":")[0] == "sa_profile.vllm"), None)
-    if ours is None:
-        return f"not installed: no entry point of the group {_PLUGINS} names it"
-    vllm = _version("vllm")
-    if vllm is None:
-        return "installed, but vLLM is not"
-    chosen = os.environ.get("VLLM_PLUGINS")
-    if chosen is not None and ours.name not in chosen.split(","):
-        return f"installed, not active: VLLM_PLUGINS={chosen} leaves it out"
-    if _sa_profile.configuration() is None:
-        return f"installed, not active: recording is off; vLLM {vllm}"
-    return f"active in the processes of vLLM {vllm}"
+def _engines() -> Iterator[_Engine]:
+    yield _Engine("vLLM", "vllm", "vllm.general_plugins", os.environ.get("VLLM_PLUGINS"))
+    # SGLang treats an empty variable like none.
+    yield _Engine("SGLang", "sglang", "sglang.srt.plugins", os.environ.get("SGLANG_PLUGINS") or None)
 
 
 def _drop_in() -> str:

@@ -91,9 +91,29 @@ def test_the_parts_where_no_variable_is_set(rows, installed):
     assert found["package"] == f"{installed.distribution.version}, {package}"
     assert found["extension"] == f"loaded, {package / '_sa_profile.abi3.so'}"
     assert found["preload library"].startswith("not in this process") and str(preload) in found["preload library"]
-    assert found["vLLM plugin"].startswith("installed")
+    assert found["vLLM plugin"].startswith("installed") and found["SGLang plugin"].startswith("installed")
     assert found["drop-in"].startswith("not in place")
     assert rows(LD_PRELOAD=str(preload))["preload library"] == f"in this process, {preload}"
+
+
+@pytest.mark.parametrize("engine", ["vLLM", "SGLang"])
+def test_whether_an_engine_would_load_the_plugin(rows, tmp_path, engine):
+    package = engine.lower()
+    group = {"vLLM": "vllm.general_plugins", "SGLang": "sglang.srt.plugins"}[engine]
+    for name, version in [("sa_profile", "0.1.0"), (package, "9.9")]:
+        folder = tmp_path / "site" / f"{name}-{version}.dist-info"
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
+    (tmp_path / "site" / "sa_profile-0.1.0.dist-info" / "entry_points.txt").write_text(f"[{group}]\nsa_profile = sa_profile.{package}:register\n")
+
+    def found(**variables):
+        return rows(PYTHONPATH=str(tmp_path / "site"), **variables)[f"{engine} plugin"]
+
+    assert found() == f"installed, not active: recording is off; {engine} 9.9"
+    assert found(SA_PROFILE_DIR="out") == f"active in the processes of {engine} 9.9"
+    variable = f"{engine.upper()}_PLUGINS"
+    assert found(SA_PROFILE_DIR="out", **{variable: "other, sa_profile"}) == f"active in the processes of {engine} 9.9"
+    assert found(SA_PROFILE_DIR="out", **{variable: "other"}) == f"installed, not active: {variable}=other leaves it out"
 
 
 @pytest.mark.parametrize(

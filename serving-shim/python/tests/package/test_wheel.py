@@ -101,7 +101,8 @@ def test_the_version_is_that_of_the_rust_packages(installed, process):
         assert stdout == f"{command} {version}\n"
 
 
-def test_vllm_finds_the_plugin(installed):
-    (point,) = installed.distribution.entry_points.select(group="vllm.general_plugins")
-    assert (point.name, point.value) == ("sa_profile", "sa_profile.vllm:register")
+@pytest.mark.parametrize(("group", "module"), [("vllm.general_plugins", "sa_profile.vllm"), ("sglang.srt.plugins", "sa_profile.sglang")])
+def test_engines_find_the_plugin(installed, group, module):
+    (point,) = installed.distribution.entry_points.select(group=group)
+    assert (point.name, point.value) == ("sa_profile", f"{module}:register")
     assert callable(point.load())
