@@ -34,11 +34,16 @@ def describe(batch, last, number, has_ranks):
     return Step(ids, count, tokens, prefill, flow, number, name)
 
 
+def speculates(owner):
+    """Returns true if a batch or a scheduler drafts tokens."""
+    algorithm = getattr(owner, "spec_algorithm", None)
+    return algorithm is not None and not algorithm.is_none()
+
+
 def speculation(batch, result):
     """Returns what a batch speculated, or `None` if it speculated nothing. SGLang's number of drafted tokens includes one that is sampled in any case."""
-    algorithm = getattr(batch, "spec_algorithm", None)
     drafted = getattr(result, "speculative_num_draft_tokens", None)
-    if not drafted or algorithm is None or algorithm.is_none():
+    if not drafted or not speculates(batch):
         return None
     accepted = getattr(result, "num_correct_drafts_per_req_cpu", None) or getattr(result, "accept_length_per_req_cpu", None)
     return None if accepted is None else speculated([(drafted - 1, one) for one in accepted])

@@ -5,6 +5,8 @@ from .._engine.requests import EngineRequests
 
 HEALTH_CHECK = "HEALTH_CHECK"  # begin of the ids of requests that SGLang sends to itself for /health_generate, and leaves out of its metrics
 LAYOUT = OutputLayout("rid", "output_ids", "finished_reason", cumulative=True)  # of SGLang's `Req`
+# With speculation, a request's last batch may accept more tokens than it may have. This attribute is computed on each access, and leaves them out.
+SPECULATIVE_LAYOUT = OutputLayout("rid", "output_ids_through_stop", "finished_reason", cumulative=True)
 TIERS = ("host", "storage")  # caches of prefixes other than the device's own memory
 
 
@@ -29,8 +31,8 @@ def reason(finish_reason):
 class Requests(EngineRequests):
     """The requests of one scheduler."""
 
-    def __init__(self, cache):
-        super().__init__(LAYOUT)
+    def __init__(self, cache, speculates):
+        super().__init__(SPECULATIVE_LAYOUT if speculates else LAYOUT)
         self._cache = cache
         self._batch = ()  # SGLang's requests whose outputs are being counted
 

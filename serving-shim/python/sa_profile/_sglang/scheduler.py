@@ -42,7 +42,7 @@ class SchedulerObserver:
         self.overlaps = bool(getattr(scheduler, "enable_overlap", False)) or rank(scheduler, "pp_size") > 1
         # Requests and results are recorded only by the rank that receives requests. The others are workers.
         self.cache = PrefixCache(scheduler) if receives_requests(scheduler) else None
-        self.requests = None if self.cache is None else Requests(self.cache)
+        self.requests = None if self.cache is None else Requests(self.cache, batch.speculates(scheduler))
         self.batches = Batches()
         self._last_step = None
         self._launched = None  # step and span of the batch that is being launched, and whether it has requests

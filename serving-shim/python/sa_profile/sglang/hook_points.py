@@ -24,7 +24,7 @@ POINTS = [
     )),
     *((f"{MANAGERS}.schedule_batch", "ScheduleBatch", name) for name in ("reqs", "forward_mode", "extend_num_tokens", "decoding_reqs", "spec_algorithm")),
     *((f"{MANAGERS}.schedule_batch", "Req", name) for name in (
-        "rid", "origin_input_ids", "output_ids", "finished_reason", "cached_tokens", "time_stats",
+        "rid", "origin_input_ids", "output_ids", "output_ids_through_stop", "finished_reason", "cached_tokens", "time_stats",
     )),
     *((FORWARD_MODE, "ForwardMode", name) for name in ("is_extend", "is_decode")),
     *((f"{MANAGERS}.utils", "GenerationBatchResult", name) for name in ("can_run_cuda_graph", "next_token_ids")),
