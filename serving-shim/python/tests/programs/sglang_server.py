@@ -16,11 +16,11 @@ PROMPT = "hello"
 
 def module(name):
     """Returns a module of the fake SGLang, without the attributes that `FAKE_SGLANG_WITHOUT` names as `module:Class.name`."""
-    register()
     for path in filter(None, os.environ.pop("FAKE_SGLANG_WITHOUT", "").split(",")):
         owner, _, attribute = path.rpartition(".")
         file, _, cls = owner.partition(":")
         delattr(getattr(importlib.import_module(f"sglang.srt.{file}"), cls), attribute)
+    register()
     return importlib.import_module(f"sglang.srt.{name}")
 
 

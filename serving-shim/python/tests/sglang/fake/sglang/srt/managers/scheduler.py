@@ -73,7 +73,7 @@ class Scheduler:
         self._request_dispatcher = {
             TokenizedGenerateReqInput: self.handle_generate_request,
             BatchTokenizedGenerateReqInput: self.handle_batch_generate_request,
-            AbortReq: self.abort_request,
+            AbortReq: lambda req: self.abort_request(req),
             ProfileReq: lambda req: self.profiler_manager._profile(req),
         }
 
