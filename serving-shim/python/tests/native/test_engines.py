@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[4] / "docs" / "engines.md"
-REQUESTS, TOKENS = 12, 16
+REQUESTS = 24
+TOKENS = sum(10 + number % 5 for number in range(REQUESTS))
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="SKIPPED the example of docs/engines.md: the page is not beside the package")
@@ -17,7 +18,7 @@ def test_the_report_of_the_engine_on_the_page_has_all_figures(program):
     stdout, _ = program.process.run("sa-profile", "report", "--json", str(program.directory))
     report = json.loads(stdout)
     counts = {name: report["requests"][name]["n"] for name in ("queue", "prefill", "decode", "ttft", "engine_ttft", "tpot", "e2e", "itl")}
-    assert counts == {**dict.fromkeys(counts, REQUESTS), "itl": REQUESTS * (TOKENS - 1)}
+    assert counts == {**dict.fromkeys(counts, REQUESTS), "itl": TOKENS - REQUESTS}
     assert report["requests"]["ok"] == REQUESTS
     assert [process["name"] for process in report["recorded"]["processes"]] == ["frontend", "engine"]
     trace = program.merge()
