@@ -5,7 +5,7 @@ import re
 import pages
 
 # Reference pages and a tutorial, which have another shape.
-OF_THEIR_OWN = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "FORMAT.md", "environment.md", "figures.md", "first-trace.md", "hardware-checks.md", "overhead.md", "performance.md", "troubleshooting.md", "vllm-events.md"}
+OF_THEIR_OWN = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "FORMAT.md", "environment.md", "figures.md", "first-trace.md", "hardware-checks.md", "overhead.md", "performance.md", "sglang-events.md", "troubleshooting.md", "vllm-events.md"}
 SECTIONS = ("What you see", "Limits")
 MOST_WORDS = 60  # of the first paragraph
 _count = 0
