@@ -1,4 +1,4 @@
-"""Does the work of each of vLLM's processes in a step, with the tests' fake vLLM. Each role runs requests and returns the thread CPU ns of a step. Import this after the plugin is registered."""
+"""Does the work of each of vLLM's processes, with the tests' fake vLLM. Each role runs requests and returns the thread CPU ns. Import this after the plugin is registered."""
 
 import asyncio
 import pickle
@@ -35,14 +35,14 @@ class Engine:
         self._core = EngineCore(Scheduler(), Executor())
 
     def run(self, ids, _messages, tokens):
-        """Runs steps until all requests have their tokens, and returns the ns of a step."""
-        for one in ids:
-            self._core.add_request(Request(EngineCoreRequest(one, PROMPT, tokens)))
-        began, steps = now_ns(), 0
+        """Adds requests, and runs steps until all of them have their tokens."""
+        requests = [Request(EngineCoreRequest(one, PROMPT, tokens)) for one in ids]
+        began = now_ns()
+        for request in requests:
+            self._core.add_request(request)
         while self._core.scheduler.has_requests():
             self._core.step_fn()
-            steps += 1
-        return (now_ns() - began) / steps
+        return now_ns() - began
 
 
 class Worker:
@@ -54,14 +54,14 @@ class Worker:
         self._wrapper.worker.load()
 
     def run(self, _ids, messages, _tokens):
-        """Runs the steps that the engine sends, and returns the ns of a step."""
+        """Runs the steps that the engine sends."""
         took = 0
         for message, _ in messages:
             scheduled = pickle.loads(message)
             began = now_ns()
             self._wrapper.execute_model(scheduled)
             took += now_ns() - began
-        return took / len(messages)
+        return took
 
 
 class OutputProcessor:
@@ -72,17 +72,22 @@ class OutputProcessor:
         self._loop = asyncio.new_event_loop()
 
     def run(self, ids, messages, tokens):
-        """Runs the steps that the engine sends, and returns the ns of a step."""
+        """Adds requests, and processes the outputs that the engine sends."""
         return self._loop.run_until_complete(self._run(ids, messages, tokens))
 
     async def _run(self, ids, messages, tokens):
-        for one in ids:
-            self._processor.add_request(EngineCoreRequest(one, PROMPT, tokens), None)
-        took = 0
+        requests = [EngineCoreRequest(one, PROMPT, tokens) for one in ids]
+        began = now_ns()
+        for request in requests:
+            self._processor.add_request(request, None)
+        took = now_ns() - began
         for _, message in messages:
             group = pickle.loads(message)
             began = now_ns()
             self._processor.process_outputs(group.outputs, group.timestamp)
             await asyncio.sleep(0)
             took += now_ns() - began
-        return took / len(messages)
+        return took
+
+
+ROLES = {"engine": Engine, "worker": Worker, "output": OutputProcessor}
