@@ -3,7 +3,7 @@
 from .. import flow
 from .._sa_profile import is_enabled, open_span
 from .._engine import REQUEST
-from .._hooks.chain import argument, chain
+from .._hooks.chain import chain
 from .._hooks.warnings import warn_once
 from .processes import hook_target, run_target
 from .requests import is_health_check
@@ -28,18 +28,17 @@ def run_detokenizer_process(*args, **kwargs):
     return run_target("sglang.srt.managers.detokenizer_manager", "run_detokenizer_process", args, kwargs)
 
 
-def decode(_manager, *args, **kwargs):
+def decode(_manager, recv_obj, *_args, **_kwargs):
     """Observes a step's outputs being turned into text."""
     if not is_enabled():
         if _seen:
             _seen.clear()
         return None
-    outputs = argument(args, kwargs, 0, "recv_obj")
-    ids = outputs.rids
+    ids = recv_obj.rids
     more = dict(request_ids=list(ids)) if is_enabled("verbose") else {}
     opened = open_span("DetokenizerManager.decode_outputs", cat="serving", outputs=len(ids), **more)
-    if not _seen.issuperset(ids) or any(outputs.finished_reasons):
-        _link(ids, outputs.finished_reasons)
+    if not _seen.issuperset(ids) or any(recv_obj.finished_reasons):
+        _link(ids, recv_obj.finished_reasons)
     return opened.leave
 
 

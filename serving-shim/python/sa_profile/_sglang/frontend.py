@@ -115,9 +115,9 @@ def _options(manager, new):
     return {name: value for name, value in options.items() if value is not None}
 
 
-def process_outputs(_manager, *args, **kwargs):
+def process_outputs(_manager, recv_obj, *_args, **_kwargs):
     """Observes a step's outputs being handed to the tasks that wait for them."""
-    return _front.step(argument(args, kwargs, 0, "recv_obj"))
+    return _front.step(recv_obj)
 
 
 def abort(_manager, *args, **kwargs):

@@ -42,20 +42,30 @@ class SchedulerObserver:
         self.overlaps = bool(getattr(scheduler, "enable_overlap", False)) or rank(scheduler, "pp_size") > 1
         # Requests and results are recorded only by the rank that receives requests. The others are workers.
         self.cache = PrefixCache(scheduler) if receives_requests(scheduler) else None
-        self.requests = None if self.cache is None else Requests(self.cache, batch.speculates(scheduler))
+        self.speculates = batch.speculates(scheduler)
+        self.requests = None if self.cache is None else Requests(self.cache, self.speculates)
         self.batches = Batches()
         self._last_step = None
+        # State for the methods that run at the end of a call. Closures would cost more, because each call would create one.
+        self.schedule_began_ns = 0
         self._launched = None  # step and span of the batch that is being launched, and whether it has requests
+        self._processed = None  # scheduler, result, requests, step and span of the batch whose result is being processed
         self._grammar_queue = 0
+
+    def leave_schedule(self, plan, error):
+        """Records the choice of a batch. Records nothing if no batch was chosen."""
+        if error is None and getattr(plan, "batch_to_run", plan) is not None:
+            began_ns = self.schedule_began_ns
+            duration("Scheduler.get_next_batch_to_run", cat="scheduler", start_ns=began_ns, dur_ns=now_ns() - began_ns)
 
     def launch(self, scheduler, launched):
         """Opens the span of a batch that is being launched. Returns the function to call when the call ends."""
-        step = batch.describe(launched, self._last_step, scheduler.forward_ct + 1, self.has_ranks)
+        step, kind = batch.describe(launched, self._last_step, scheduler.forward_ct + 1, self.has_ranks)
         self._last_step = step
         opened = step.open_span("Scheduler.run_batch", "scheduler")
         if self.has_ranks:
             step.flow("step" if self.requests is None else "start")
-        if self.requests is not None and batch.mode(launched)[1] != "decode":
+        if kind != "decode" and self.requests is not None:
             quietly(self.requests.schedule, launched)
         self._launched = step, opened, bool(launched.reqs)
         return self.leave_launch
@@ -80,16 +90,17 @@ class SchedulerObserver:
             opened = open_span("Scheduler.process_batch_result", cat="scheduler", batch=step.number)
             if self.has_ranks:
                 step.flow("end")
-        requests = processed.reqs[:]
-        return lambda _result, error: self.leave_process(scheduler, processed, result, requests, step, opened, error)
+        self._processed = scheduler, result, processed.reqs[:], step, opened
+        return self.leave_process
 
-    def leave_process(self, scheduler, processed, result, requests, step, opened, error):
+    def leave_process(self, _result, error):
         """Ends the span of a processed batch: counts its outputs, and records queues and caches."""
+        (scheduler, result, requests, step, opened), self._processed = self._processed, None
         opened.set_end()
         args = {}
         try:
             args = dict(outputs=len(requests), output_tokens=self.requests.produce(requests), graph=bool(getattr(result, "can_run_cuda_graph", False)))
-            speculated = batch.speculation(processed, result)
+            speculated = batch.speculation(result) if self.speculates else None
             if speculated is not None:
                 args.update(speculated.args())
                 speculated.record()
@@ -106,7 +117,7 @@ class SchedulerObserver:
         if queued != self._grammar_queue:
             self._grammar_queue = queued
             counter("grammar_queue", waiting=queued)
-        if len(self.requests) > 2 * (self.requests.running + waiting) + 64:
+        if len(self.requests.open) > 2 * (self.requests.running + waiting) + 64:
             self.requests.end_unknown(_alive(scheduler))
 
 
@@ -176,34 +187,30 @@ def schedule(scheduler, *_args, **_kwargs):
     if not is_enabled():
         return None
     found = _observers.get(id(scheduler))
-    if found is not None and (not found or found.requests is None):
+    if found is None:
+        found = observer(scheduler)
+    if not found or found.requests is None:
         return None
-    began_ns = now_ns()
-
-    def leave(plan, error):
-        found = getattr(plan, "batch_to_run", plan)
-        if found is not None and error is None:
-            duration("Scheduler.get_next_batch_to_run", cat="scheduler", start_ns=began_ns, dur_ns=now_ns() - began_ns)
-
-    return leave
+    found.schedule_began_ns = now_ns()
+    return found.leave_schedule
 
 
-def run_batch(scheduler, *args, **kwargs):
+def run_batch(scheduler, batch, *_args, **_kwargs):
     """Observes a batch being launched."""
     if not is_enabled():
         return None
     found = _observers.get(id(scheduler))
     if found is None:
         found = observer(scheduler)
-    return found.launch(scheduler, argument(args, kwargs, 0, "batch")) if found else None
+    return found.launch(scheduler, batch) if found else None
 
 
-def process_batch_result(scheduler, *args, **kwargs):
+def process_batch_result(scheduler, batch, result, *_args, **_kwargs):
     """Observes the result of a batch being passed to its requests."""
     found = _observers.get(id(scheduler))
     if not found or found.requests is None:
         return None
-    return found.process(scheduler, argument(args, kwargs, 0, "batch"), argument(args, kwargs, 1, "result"))
+    return found.process(scheduler, batch, result)
 
 
 def abort_request(scheduler, *args, **kwargs):

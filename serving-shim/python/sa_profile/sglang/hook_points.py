@@ -19,10 +19,10 @@ POINTS = [
     (f"{MANAGERS}.scheduler", None, "setproctitle"),
     *((f"{MANAGERS}.scheduler", "Scheduler", name) for name in (
         "__init__", "handle_generate_request", "handle_embedding_request", "_add_request_to_queue", "get_next_batch_to_run", "run_batch",
-        "process_batch_result", "abort_request", "forward_ct", "waiting_queue", "running_batch", "last_batch", "enable_overlap",
+        "process_batch_result", "abort_request", "forward_ct", "waiting_queue", "running_batch", "last_batch", "enable_overlap", "spec_algorithm",
         "tree_cache", "token_to_kv_pool_allocator", "max_total_num_tokens", "max_running_requests",
     )),
-    *((f"{MANAGERS}.schedule_batch", "ScheduleBatch", name) for name in ("reqs", "forward_mode", "extend_num_tokens", "decoding_reqs", "spec_algorithm")),
+    *((f"{MANAGERS}.schedule_batch", "ScheduleBatch", name) for name in ("reqs", "forward_mode", "extend_num_tokens", "decoding_reqs")),
     *((f"{MANAGERS}.schedule_batch", "Req", name) for name in (
         "rid", "origin_input_ids", "output_ids", "output_ids_through_stop", "finished_reason", "cached_tokens", "time_stats",
     )),
