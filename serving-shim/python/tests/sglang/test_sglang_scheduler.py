@@ -216,10 +216,19 @@ def test_aborted_requests_end(record):
     assert trace.stderr == ""
 
 
+def waits_for_a_grammar():
+    """Answers a request while another one waits for its grammar."""
+    made = fake.scheduler(**NORMAL)
+    fake.send(made, fake.request("a-1", tokens=5))
+    made.turn()
+    fake.send(made, fake.request("b-2", json_schema="{}"))
+    fake.turn(made)
+
+
 def test_requests_that_wait_for_their_grammar_are_counted(record):
-    trace = record(fake.schedule, "a-1", "b-2", json_schema="{}")
-    assert [one["name"] for one in life(trace, "a-1")] == LIFE
-    assert trace.stderr == ""
+    trace = record(waits_for_a_grammar)
+    assert trace.args("grammar_queue") == [dict(waiting=1), dict(waiting=0)]
+    assert [one["name"] for one in life(trace, "b-2")] == LIFE and trace.stderr == ""
 
 
 # Ranks

@@ -8,7 +8,7 @@ import signatures
 from sa_profile._hooks.sources import Sources
 
 WHEELS = [path for path in os.environ.get("SGLANG_WHEELS", "").split(os.pathsep) if path]
-# What the fakes have instead of SGLang's queues, memory pools and socket loops.
+# Names that only the fakes have. They replace SGLang's queues, memory pools and socket loops.
 OWN = {
     *("Scheduler.turn", "Scheduler._turn_normal", "Scheduler._turn_overlap", "Scheduler._next_batch"),
     *("Scheduler._admit", "Scheduler._extend", "Scheduler._prefill_stats"),
