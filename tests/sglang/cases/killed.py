@@ -18,7 +18,9 @@ def run(machine, report):
         wait_until_dead(server, f"{PREFIX}scheduler")
     check_report(machine, report, folder, pid)
     trace = merged(machine, report, "killed", folder)
-    check_open_spans(report, [event for event in trace.events if event["ph"] == "B" and event["pid"] == pid])
+    own = [event for event in trace.events if event["pid"] == pid]
+    launches = {event["args"]["batch"]: event["args"] for event in own if event["name"] == "Scheduler.run_batch" and event["ph"] in "BX"}
+    check_open_spans(report, [event for event in own if event["ph"] == "B"], launches)
 
 
 def check_report(machine, report, folder, pid):
@@ -34,14 +36,14 @@ def check_report(machine, report, folder, pid):
     report.check("killed_counts_each_request", requests["n"] >= PROMPTS, f"{requests['n']} of {PROMPTS}, {requests['failed']} failed, {requests['unfinished']} unfinished")
 
 
-def check_open_spans(report, spans):
-    """Checks that the spans that the kill left open identify their work."""
+def check_open_spans(report, spans, launches):
+    """Checks that the spans that the kill left open identify their work. `launches` has the args of each batch's launch, by its number."""
     names = sorted({span["name"] for span in spans})
     report.result("killed_unfinished_spans", len(spans), *names)
     requests = [span["args"] for span in spans if span["name"] == "request"]
     report.check("killed_requests_are_open", requests and all(one.get("request_id") and one.get("prompt_tokens") for one in requests), f"{len(requests)} of {PROMPTS}")
-    batches = [span["args"] for span in spans if span["name"] in ("Scheduler.run_batch", "batch")]
-    identified = [one for one in batches if all(one.get(arg) not in (None, "", []) for arg in BATCH)]
-    report.check("killed_batch_is_open", batches and len(identified) == len(batches), *batches)
+    numbers = sorted({span["args"]["batch"] for span in spans if span["name"] in ("Scheduler.run_batch", "batch")})
+    batches = [launches.get(number, {}) for number in numbers]
+    report.check("killed_batch_is_open", batches and all(one.get(arg) not in (None, "", []) for one in batches for arg in BATCH), *batches)
     known = {one["request_id"] for one in requests}
     report.check("killed_batch_has_open_requests", batches and all(known & set(one.get("request_ids", ())) for one in batches))

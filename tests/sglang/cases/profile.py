@@ -19,9 +19,9 @@ def run(machine, report):
     folder = machine.folder / "profile"
     with Server(machine, folder, SA_PROFILE_START="paused", SGLANG_TORCH_PROFILER_DIR=str(folder / "torch")) as server:
         asyncio.run(load(server, 4, 8, 8))
-        report.check("profile_is_paused", not is_recording(machine, folder), states(machine, folder))
+        report.check("profile_is_paused", not is_recording(machine, folder), levels(machine, folder))
         limited = asyncio.run(profile_steps(machine, server, folder))
-        report.check("profile_ends_after_its_steps", limited["ended"], states(machine, folder))
+        report.check("profile_ends_after_its_steps", limited["ended"], levels(machine, folder))
         window = asyncio.run(profile_window(machine, server, folder, report))
     trace = merged(machine, report, "profile", folder)
     batches = [(trace.base_ns + span["ts"] * 1000, span.get("args", {})) for span in trace.by_name["Scheduler.run_batch"]]
@@ -48,10 +48,10 @@ async def profile_window(machine, server, folder, report):
     """Profiles from one route to the other under load. Returns when it began and ended."""
     from_ns = time.monotonic_ns()
     await asyncio.to_thread(post, server, "/start_profile")
-    report.check("profile_starts", await asyncio.to_thread(wait_until, lambda: is_recording(machine, folder)), states(machine, folder))
+    report.check("profile_starts", await asyncio.to_thread(wait_until, lambda: is_recording(machine, folder)), levels(machine, folder))
     await load(server, 4, 8, 16)
     await asyncio.to_thread(post, server, "/stop_profile")
-    report.check("profile_stops", await asyncio.to_thread(wait_until, lambda: not is_recording(machine, folder)), states(machine, folder))
+    report.check("profile_stops", await asyncio.to_thread(wait_until, lambda: not is_recording(machine, folder)), levels(machine, folder))
     return from_ns, time.monotonic_ns()
 
 
@@ -61,14 +61,14 @@ def post(server, path, **body):
     urllib.request.urlopen(request, timeout=120).read()
 
 
-def states(machine, folder):
-    """Returns the state of recording of each process."""
-    return {process["name"]: process["state"] for process in machine.status(folder)["processes"]}
+def levels(machine, folder):
+    """Returns the levels that each process records. A paused one has none."""
+    return {process["name"]: process["levels"] for process in machine.status(folder)["processes"]}
 
 
 def is_recording(machine, folder):
     """Returns true if any process records."""
-    return any(state == "recording" for state in states(machine, folder).values())
+    return any(levels(machine, folder).values())
 
 
 def wait_until(condition):
