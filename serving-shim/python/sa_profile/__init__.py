@@ -138,3 +138,7 @@ def __dir__() -> list[str]:
 
 
 _session.watch()
+if _hook_path := _session.environment().get("SA_PROFILE_HOOKS"):
+    from ._hooks import hook_file as _hook_file
+
+    _hook_file.watch_once(_hook_path)

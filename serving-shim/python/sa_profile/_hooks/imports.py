@@ -29,13 +29,13 @@ def when_imported(name, hook):
 def when_any_is_imported(hook):
     """Calls `hook(name, module)` for every module, like `when_imported` does for one. It may be called twice for a module."""
     for name, module in list(sys.modules.items()):
-        if not _is_initializing(module):
+        if not is_initializing(module):
             quietly(hook, name, module)
     _hooks_of_any.append(hook)
     _listen()
 
 
-def _is_initializing(module):
+def is_initializing(module):
     """Returns true if the module's body is still running, by the flag that the interpreter itself uses."""
     try:
         return getattr(getattr(module, "__spec__", None), "_initializing", False)

@@ -8,7 +8,7 @@ Imports no standard module, for the reason given in `_tracking`.
 import sys
 
 from .._tracking.function_spans import FunctionSpans
-from .._tracking.wrappers import wrap_async_generator, wrap_call, wrap_generator
+from .._tracking.wrappers import wrap_async_generator, wrap_call, wrap_call_with_args, wrap_coroutine_with_args, wrap_generator
 from . import calls
 from .imports import when_any_is_imported
 from .warnings import warn_once
@@ -75,28 +75,36 @@ class NamedFunctions:
         """Wraps the matching functions of a module and methods of its classes. Warns if a name without `*` does not exist."""
         if not self.has_module(name) or not _has_members(module) or self.is_monitored and name == "__main__":
             return  # sys.monitoring covers the script, which has no functions yet
+        count = self._wrap_selected(module)
+        if not count and self.is_exact and not (self.is_monitored and _exists(self.functions, module)):
+            warn_once(f"this {module.__name__} has no {self.functions}: its spans are missing")
+
+    def spans(self, name, function):
+        """Returns what creates the spans of a function with this qualified name."""
+        return FunctionSpans(name, "track", "e2e")
+
+    def _wrap_selected(self, module):
+        """Wraps the matching functions. Returns their number."""
         count = self._wrap_members("", module, module.__name__)
         for name, value in list(vars(module).items()):
             if isinstance(value, type) and value.__module__ == module.__name__:
                 count += self._wrap_members(f"{name}.", value, module.__name__)
-        if not count and self.is_exact and not (self.is_monitored and _exists(self.functions, module)):
-            warn_once(f"this {module.__name__} has no {self.functions}: its spans are missing")
+        return count
 
     def _wrap_members(self, prefix, owner, module):
-        found = [(name, _function(member)) for name, member in list(vars(owner).items())]
-        selected = [
-            (name, function)
-            for name, function in found
-            if getattr(function, "__module__", None) == module and _is_selected(self.functions, prefix, name)
-        ]
-        for name, function in selected:
-            if getattr(function, MARK, False) or self.is_monitored and not _is_generator(function.__code__):
-                continue  # the module was handled before, or sys.monitoring covers the function
-            member = vars(owner)[name]
-            wrapper = _wrap(function, FunctionSpans(f"{prefix}{name}", "track", "e2e"))
-            setattr(wrapper, MARK, True)
-            setattr(owner, name, wrapper if member is function else type(member)(wrapper))
+        found = [(name, member) for name, member in list(vars(owner).items()) if _is_selected(self.functions, prefix, name)]
+        selected = [(name, member) for name, member in found if getattr(function_of(member), "__module__", None) == module]
+        for name, member in selected:
+            self._wrap_member(owner, name, member, f"{prefix}{name}")
         return len(selected)
+
+    def _wrap_member(self, owner, name, member, qualified_name):
+        function = function_of(member)
+        if getattr(function, MARK, False) or self.is_monitored and not _is_generator(function.__code__):
+            return  # the module was handled before, or sys.monitoring covers the function
+        wrapper = _wrap(function, self.spans(qualified_name, function))
+        setattr(wrapper, MARK, True)
+        setattr(owner, name, wrapper if member is function else type(member)(wrapper))
 
 
 def _has_members(module):
@@ -128,10 +136,12 @@ def _wrap(function, spans):
         return wrap_async_generator(function, spans)
     if flags & GENERATOR:
         return wrap_generator(function, spans)
-    return wrap_call(function, spans.shared_span, bool(flags & COROUTINE))
+    if spans.are_shared():
+        return wrap_call(function, spans.shared_span, bool(flags & COROUTINE))
+    return wrap_coroutine_with_args(function, spans) if flags & COROUTINE else wrap_call_with_args(function, spans)
 
 
-def _function(member):
+def function_of(member):
     """Returns the function of a member of a module or class, or `None` if it is not a Python function."""
     if isinstance(member, (staticmethod, classmethod)):
         member = member.__func__

@@ -15,14 +15,14 @@ class FunctionSpans:
         self.cat = cat
         self.level = level
         self.signature = signature
-        self.outputs = outputs
+        self.has_result_args = outputs
         self.metadata = dict(metadata or {})
         self.max_chars = max_chars
         self.shared_span = _sa_profile.span(name, cat=cat, level=level)  # raises an error for an unknown level at the decorator
 
     def are_shared(self):
         """Returns true if all calls can share one span without args."""
-        return self.signature is None and not self.outputs and not self.metadata
+        return self.signature is None and not self.has_result_args and not self.metadata
 
     def args(self, args, kwargs):
         """Returns the args for the span of one call."""
@@ -32,11 +32,19 @@ class FunctionSpans:
             inputs = self.signature.bind(*args, **kwargs).arguments
         except TypeError:  # the call itself will raise the same error
             inputs = {"args": args, "kwargs": kwargs}
-        return {**self.metadata, "inputs": _truncate(inputs, self.max_chars)}
+        return {**self.metadata, "inputs": truncate(inputs, self.max_chars)}
 
-    def output(self, value):
-        """Returns a result or item as an arg."""
-        return _truncate(value, self.max_chars)
+    def result_args(self, result):
+        """Returns the args that a call's span gets from the result, if `has_result_args` is true."""
+        return {"output": truncate(result, self.max_chars)}
+
+    def item_args(self, item):
+        """Returns the args for the instant of an item that a generator has yielded."""
+        return {"item": truncate(item, self.max_chars)} if self.has_result_args else {}
+
+    def last_item_args(self, item):
+        """Returns the args that a generator's span gets from its last item, if `has_result_args` is true."""
+        return {}
 
     def span(self, args):
         """Returns the span of one call. It reads the dict when it ends."""
@@ -50,14 +58,14 @@ class FunctionSpans:
         return span
 
 
-def _truncate(value, max_chars, depth=0):
+def truncate(value, max_chars, depth=0):
     """Returns the value with texts cut to ``max_chars`` characters, and lists and dicts to 16 items. Other objects are returned unchanged, and recorded as the name of their type."""
     if isinstance(value, str):
         return value if len(value) <= max_chars else f"{value[:max_chars]}…[+{len(value) - max_chars}]"
     if depth >= _MAX_DEPTH:
         return value if isinstance(value, (int, float, type(None))) else "…"
     if isinstance(value, (list, tuple)):
-        items = [_truncate(item, max_chars, depth + 1) for item in value[:_MAX_ITEMS]]
+        items = [truncate(item, max_chars, depth + 1) for item in value[:_MAX_ITEMS]]
         return items if len(value) <= _MAX_ITEMS else [*items, f"…[+{len(value) - _MAX_ITEMS}]"]
     if isinstance(value, dict):
         return _truncate_dict(value, max_chars, depth)
@@ -70,7 +78,7 @@ def _truncate_dict(value, max_chars, depth):
         if len(items) == _MAX_ITEMS:
             items["…"] = f"+{len(value) - _MAX_ITEMS}"
             break
-        items[_key(key)] = _truncate(item, max_chars, depth + 1)
+        items[_key(key)] = truncate(item, max_chars, depth + 1)
     return items
 
 

@@ -117,8 +117,8 @@ def wrap_call_with_args(function, spans):
         span_args = spans.args(args, kwargs)
         with spans.span(span_args):
             result = function(*args, **kwargs)
-            if spans.outputs:
-                span_args["output"] = spans.output(result)
+            if spans.has_result_args:
+                span_args.update(spans.result_args(result))
             return result
 
     return call
@@ -134,8 +134,8 @@ def wrap_coroutine_with_args(function, spans):
         span_args = spans.args(args, kwargs)
         with spans.span(span_args):
             result = await function(*args, **kwargs)
-            if spans.outputs:
-                span_args["output"] = spans.output(result)
+            if spans.has_result_args:
+                span_args.update(spans.result_args(result))
             return result
 
     return coroutine
@@ -213,15 +213,19 @@ class _Items:
         self._span = spans.async_span(args, kwargs)
         self._is_recording = self._span.is_recording()
         self._count = 0
+        self._last = None
 
     def add(self, item):
         if self._is_recording:
-            more = {"item": self._spans.output(item)} if self._spans.outputs else {}
-            self._span.instant(f"{self._spans.name}.item", index=self._count, **more)
+            self._span.instant(f"{self._spans.name}.item", index=self._count, **self._spans.item_args(item))
+            if self._spans.has_result_args:
+                self._last = item
         self._count += 1
 
     def end(self, **args):
-        self._span.end(items=self._count, **args)
+        more = self._spans.last_item_args(self._last) if self._last is not None else {}
+        self._last = None
+        self._span.end(**{**more, "items": self._count, **args})
 
     def close(self):
         """Ends the span of a generator that its consumer closed early."""

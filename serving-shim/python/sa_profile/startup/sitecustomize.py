@@ -16,6 +16,7 @@ DEFAULT_MS = 10
 TRACK = "SA_PROFILE_TRACK"
 TASKS = "SA_PROFILE_TASKS"
 SGLANG = "sglang"
+HOOKS = "SA_PROFILE_HOOKS"
 SHORTEST_COLLECTION_NS = 1000000
 
 
@@ -48,6 +49,8 @@ def record():
     else:
         native.set_process_name(program_name())
     native.name_coroutines()
+    if os.environ.get(HOOKS):
+        hook(native, os.environ[HOOKS])
     if os.environ.get(TRACK):
         track(native, os.environ[TRACK])
     if os.environ.get(TASKS, "0") != "0":
@@ -70,6 +73,14 @@ def load_extension():
     loader.exec_module(native)
     sys.modules[PACKAGE + "._sa_profile"] = native
     return native
+
+
+def hook(native, path):
+    """Records calls of the functions that a file names."""
+    try:
+        import_hooks(native, "hook_file").watch(path)
+    except Exception as error:
+        warn_once("no function is hooked: %s: %s" % (type(error).__name__, error))
 
 
 def track(native, text):
