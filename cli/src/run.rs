@@ -4,6 +4,7 @@
 mod descendants;
 pub(crate) mod directory;
 mod environment;
+mod hooks;
 mod launch;
 mod package;
 pub(crate) mod preload;
@@ -38,6 +39,7 @@ const MOST_EVENTS: u64 = 2_000_000;
 const EXAMPLES: &str = "\
 Examples:
   sa-profile run --python -o trace.json.gz -- python plain.py    samples a program as it is
+  sa-profile run --hooks hooks.yaml -- python server.py    spans of functions that a file names
   sa-profile run --max-mb 512 --last 30s -- ./serve.sh    a flight recorder: the end of a long run
 
 Exit status: COMMAND's, or 128 + its signal; 127 not found, 126 not executable, 125 no run set up.";
@@ -76,6 +78,9 @@ pub(crate) struct Arguments {
     /// With --python: record asyncio tasks from creation to end (Python 3.12 or newer)
     #[arg(long, requires = "python")]
     tasks: bool,
+    /// Record calls of the Python functions that this file names (docs/hooks.md)
+    #[arg(long, value_name = "FILE")]
+    hooks: Option<PathBuf>,
     /// Leave the fragments as they are
     #[arg(long)]
     no_merge: bool,
@@ -126,11 +131,12 @@ fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
     if let Some(library) = &preload {
         preload::try_out(library).map_err(|problem| format!("--preload: {problem}"))?;
     }
-    let python = arguments
-        .python
-        .as_ref()
-        .map(|path| python::find(path.as_deref()))
-        .transpose()?;
+    let hooks = arguments.hooks.as_deref().map(hooks::check).transpose()?;
+    let python = match (&arguments.python, &hooks) {
+        (Some(path), _) => Some(python::find("--python", path.as_deref())?),
+        (None, Some(_)) => Some(python::find("--hooks", None)?),
+        (None, None) => None,
+    };
     let run = environment::run_id(variable)?;
     let mode = environment::folder_mode(variable);
     let wanted = arguments.dir.clone();
@@ -145,6 +151,9 @@ fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
         max_mb: arguments.max_mb,
         preload,
         python,
+        // The folder of `--python` also serves `--hooks`.
+        samples: arguments.python.is_some(),
+        hooks,
         track: arguments.track.clone(),
         tasks: arguments.tasks,
     };

@@ -19,6 +19,10 @@ pub(crate) struct Settings {
     pub(crate) preload: Option<PathBuf>,
     /// Folder from which Python imports a module at its start.
     pub(crate) python: Option<PathBuf>,
+    /// True if the stacks of Python processes are sampled.
+    pub(crate) samples: bool,
+    /// File that names Python functions to record, as an absolute path.
+    pub(crate) hooks: Option<PathBuf>,
     /// Python functions to record as spans, if the user named any.
     pub(crate) track: Vec<String>,
     /// True if asyncio tasks are recorded.
@@ -54,6 +58,15 @@ impl Settings {
         if let Some(folder) = &self.python {
             let all = prepended(folder.as_os_str(), lookup("PYTHONPATH"));
             variables.push(("PYTHONPATH", Some(all)));
+        }
+        if let Some(file) = &self.hooks {
+            let path = || Some(file.clone().into_os_string());
+            variables.push(("SA_PROFILE_HOOKS", path()));
+            // This command has already checked the file.
+            variables.push(("SA_PROFILE_HOOKS_REPORTED", path()));
+            if !self.samples && lookup("SA_PROFILE_SAMPLE_MS").is_none() {
+                variables.push(("SA_PROFILE_SAMPLE_MS", Some("0".into())));
+            }
         }
         if !self.track.is_empty() {
             variables.push(("SA_PROFILE_TRACK", Some(self.track.join(",").into())));

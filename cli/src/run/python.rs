@@ -10,19 +10,19 @@ const MODULE: &str = "startup/sitecustomize.py";
 const EXTENSION: &str = "_sa_profile.abi3.so";
 
 /// Returns the folder for `PYTHONPATH` of the package at `path`, the folder `sa_profile`; without a path, of the package with which this program was
-/// installed.
+/// installed. `option` is the option that needs it, for errors.
 ///
 /// # Errors
 /// Returns a description of the problem. Otherwise each Python process would report it and continue without recording.
-pub(crate) fn find(path: Option<&Path>) -> Result<PathBuf, String> {
-    let program = std::env::current_exe().map_err(|error| format!("--python: {error}"))?;
+pub(crate) fn find(option: &str, path: Option<&Path>) -> Result<PathBuf, String> {
+    let program = std::env::current_exe().map_err(|error| format!("{option}: {error}"))?;
     let module = match path {
         Some(path) => Some(path.join(MODULE)),
         None => package::file(&program, MODULE.as_ref()),
     };
     let module = module.ok_or_else(|| {
         format!(
-            "--python: {} is not part of an installed Python package: install the package and use its sa-profile, or name the package folder: --python=…/site-packages/sa_profile",
+            "{option}: {} is not part of an installed Python package: install the package and use its sa-profile, or name the package folder: --python=…/site-packages/sa_profile",
             program.display()
         )
     })?;
@@ -64,7 +64,7 @@ mod tests {
             if has_extension {
                 fs::write(package.join(EXTENSION), "").unwrap();
             }
-            match (find(Some(&package)), problem) {
+            match (find("--python", Some(&package)), problem) {
                 (Ok(folder), None) => {
                     let package = fs::canonicalize(&package).unwrap();
                     assert_eq!(folder, package.join("startup"));
@@ -73,7 +73,7 @@ mod tests {
                 (found, _) => panic!("{name}: {found:?}"),
             }
         }
-        let refused = find(Some(&root.path().join("none"))).unwrap_err();
+        let refused = find("--python", Some(&root.path().join("none"))).unwrap_err();
         assert!(refused.contains("No such file"), "{refused}");
     }
 }

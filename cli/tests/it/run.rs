@@ -335,7 +335,7 @@ fn package_that_records_variables(ground: &Ground) -> String {
     let package = ground.path("lib/python3.12/site-packages/sa_profile");
     fs::create_dir_all(package.join("startup")).unwrap();
     fs::write(package.join("_sa_profile.abi3.so"), "").unwrap();
-    let module = "import os\nvalues = [os.environ.get('SA_PROFILE_' + name, '-') for name in ('TRACK', 'TASKS')]\n\
+    let module = "import os\nvalues = [os.environ.get('SA_PROFILE_' + name, '-') for name in ('TRACK', 'TASKS', 'HOOKS', 'HOOKS_REPORTED', 'SAMPLE_MS')]\n\
                  open('variables', 'a').write(os.environ['PYTHONPATH'] + ' ' + ' '.join(values) + '\\n')\n";
     fs::write(package.join("startup/sitecustomize.py"), module).unwrap();
     package.display().to_string()
@@ -369,8 +369,73 @@ fn python_gets_the_variables() {
     let variables = fs::read_to_string(ground.path("variables")).unwrap();
     let package = fs::canonicalize(package).unwrap();
     let startup = format!("{}/startup", package.display());
-    let expected = format!("{startup}:/users/own a:f,b.*:G.* 1\n{startup} - -\n");
+    let expected = format!("{startup}:/users/own a:f,b.*:G.* 1 - - -\n{startup} - - - - -\n");
     assert_eq!(variables, expected);
+}
+
+#[test]
+fn python_gets_a_file_of_hooks_that_was_checked() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("SKIPPED python_gets_a_file_of_hooks_that_was_checked: no python3");
+        return;
+    }
+    let ground = Ground::new();
+    let package = package_that_records_variables(&ground);
+    let python = format!("--python={package}");
+    let list = "- symbol: a:b\n  handler: x:y\n";
+    fs::write(ground.path("hooks.yaml"), list).unwrap();
+    let run = |words: &[&str], interval: Option<&str>| {
+        let words = [
+            &["run", "--hooks", "hooks.yaml"],
+            words,
+            &["--", "python3", "-c", "pass"],
+        ];
+        let mut command = ground.alone(&words.concat());
+        if let Some(interval) = interval {
+            command.env("SA_PROFILE_SAMPLE_MS", interval);
+        }
+        let ended = Started::spawn(&mut command).end();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        ended.says(&["sa-profile: hooks.yaml: ignored: handler (line 2)"]);
+    };
+    run(&[], None);
+    run(&[], Some("5"));
+    run(&[&python], None);
+    let variables = fs::read_to_string(ground.path("variables")).unwrap();
+    let file = fs::canonicalize(ground.path("hooks.yaml")).unwrap();
+    let given = format!("- - {0} {0}", file.display());
+    let lines = variables
+        .lines()
+        .map(|line| line.split_once(' ').unwrap().1);
+    let expected = ["0", "5", "-"].map(|interval| format!("{given} {interval}"));
+    assert_eq!(lines.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_broken_file_of_hooks_is_refused_before_the_command_runs() {
+    let ground = Ground::new();
+    fs::write(
+        ground.path("hooks.yaml"),
+        "hooks:\n- symbol: a:b\n  nme: c\n",
+    )
+    .unwrap();
+    for (file, problem) in [
+        ("none.yaml", "--hooks: none.yaml: No such file"),
+        (
+            "hooks.yaml",
+            "--hooks: hooks.yaml:3: expected symbol, name, ",
+        ),
+    ] {
+        let ended = ground.run(&["run", "--hooks", file, "--", "echo", "ran"]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
+        ended.says(&[problem]);
+    }
+    // Only an installed package can start the hooks.
+    fs::write(ground.path("hooks.yaml"), "hooks: []").unwrap();
+    let ended =
+        Started::spawn(&mut ground.alone(&["run", "--hooks", "hooks.yaml", "--", "true"])).end();
+    assert_eq!(ended.code, Some(125));
+    ended.says(&["--hooks: ", " is not part of an installed Python package"]);
 }
 
 #[test]
