@@ -118,7 +118,7 @@ impl Hook {
     }
 }
 
-/// Returns true for names with dots between them, each of which may contain `*`.
+/// Returns true for names with dots between them. A name may contain `*`.
 fn is_dotted(text: &str) -> bool {
     let is_allowed = |letter: char| letter.is_alphanumeric() || "_*<>".contains(letter);
     text.split('.')

@@ -1,4 +1,4 @@
-//! What a file contains without a meaning here, and how often.
+//! Parts of a file that have no meaning here, and how often they occur.
 
 use std::collections::BTreeMap;
 

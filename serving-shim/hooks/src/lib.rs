@@ -35,7 +35,7 @@ pub use hook::{Arg, Hook, Level};
 pub use path::{Path, Root, Step};
 pub use version::is_version_between;
 
-/// Maximum size of a file. Those of other profilers have 5 kB.
+/// Maximum size of a file. The lists of other profilers have about 5 kB.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The hooks of a file.
@@ -43,7 +43,7 @@ const MAX_BYTES: u64 = 1 << 20;
 pub struct HookFile {
     /// The hooks, in the order of the file.
     pub hooks: Vec<Hook>,
-    /// What the file contains without a meaning here, as a text for one line of stderr.
+    /// Parts of the file that have no meaning here, as a text for one line of stderr.
     pub ignored: Option<String>,
 }
 

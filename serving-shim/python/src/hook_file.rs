@@ -1,5 +1,6 @@
 //! Reads files of hooks for the Python package, which applies them.
 
+use std::panic::catch_unwind;
 use std::path::PathBuf;
 
 use pyo3::IntoPyObjectExt;
@@ -13,7 +14,10 @@ use sa_hooks::{Arg, Hook, Root, Step};
 #[pyfunction]
 #[pyo3(signature = (path, /))]
 pub(crate) fn read_hooks(path: PathBuf) -> PyResult<(Vec<HookFields>, Option<String>)> {
-    let file = sa_hooks::read(&path).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    // A panic of the YAML parser would reach the program as a BaseException.
+    let file = catch_unwind(|| sa_hooks::read(&path))
+        .map_err(|_| PyValueError::new_err(format!("{}: cannot be parsed", path.display())))?
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
     let hooks = file.hooks.into_iter().map(HookFields::from).collect();
     Ok((hooks, file.ignored))
 }
