@@ -1,11 +1,14 @@
 """Files of hooks: `SA_PROFILE_HOOKS`, with `import sa_profile` and with the module that `sa-profile run --hooks` starts."""
 
 import os
+import re
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 import sa_profile
+from sa_profile import _sa_profile
 
 from ..conftest import Process, Recorded
 
@@ -328,6 +331,17 @@ def test_child_processes_are_hooked(hooked, started):
     recorded = hooked(file, CHILDREN, started, SA_PROFILE_HOOKS="hooks.yaml")
     assert recorded.args("Oven.bake") == [{"n": 1}] * 2
     assert len({event["pid"] for event in recorded.named("Oven.bake")}) == 2
+
+
+def test_the_files_on_the_page_are_read():
+    page = (Path(__file__).resolve().parents[4] / "docs" / "hooks.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(text)
+        file.flush()
+        hooks, ignored = _sa_profile.read_hooks(file.name)
+    symbols = [f"{hook['module']}:{hook['function']}" for hook in hooks]
+    assert (symbols, ignored) == (re.findall(r"symbol: \"?([^\s\"]+)", text), None)
 
 
 def test_a_process_is_hooked_once_even_if_it_imports_the_package(hooked):

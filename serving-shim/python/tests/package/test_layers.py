@@ -45,7 +45,7 @@ def test_every_folder_is_in_a_layer():
 
 
 def test_a_lower_layer_imports_no_higher_one():
-    # The package itself starts the hooks of a file, so it stands above the modules next to it. The test of cycles covers it.
+    # The package itself starts the hooks of a file, so it may import them. The test of cycles covers it.
     pairs = [(one, other) for one, all in IMPORTS.items() for other in all if one and folder(one) != folder(other)]
     assert [(one, other) for one, other in pairs if RANKS[folder(other)] >= RANKS[folder(one)]] == []
 
