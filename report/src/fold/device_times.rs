@@ -109,7 +109,7 @@ impl Sweep {
             false => self.others.add(start_ns, end_ns),
             true => self.communication.add(start_ns, end_ns),
         };
-        self.time.slices += u64::from(!slice.is_batch);
+        self.time.slices += u64::from(!slice.is_part);
         self.time.short_slices += u64::from(slice.is_short);
         self.time.early_slices += u64::from(slice.early_ns() > 0);
         self.time.early_ns = self.time.early_ns.max(slice.early_ns());

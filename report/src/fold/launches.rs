@@ -58,7 +58,7 @@ pub(crate) fn launches<'a>(
 pub(crate) struct LaunchedSlices<'a> {
     pub(crate) slices: &'a Sorted<DeviceSlice>,
     pub(crate) launches: &'a Sorted<Launch>,
-    /// Processes that run steps. Only their batches are slices.
+    /// Processes that run steps. Parts of steps in other processes are no slices.
     pub(crate) stepping: &'a BTreeSet<u32>,
 }
 
@@ -73,7 +73,7 @@ impl LaunchedSlices<'_> {
         // The last launch on each stream for slices with the current start time.
         let (mut at_once, mut current) = (BTreeMap::<u32, Launch>::new(), None);
         self.slices.each(|mut slice| {
-            if slice.is_batch && !self.stepping.contains(&slice.device) {
+            if slice.is_part && !self.stepping.contains(&slice.device) {
                 return Ok(());
             }
             let place = (slice.device, slice.start_ns);

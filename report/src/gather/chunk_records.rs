@@ -322,12 +322,7 @@ impl ChunkRecords {
         if self.keys.get(key).activity == Some(Activity::Batch) && end_ns > event.ts_ns {
             self.edge(event.ts_ns, EdgeKind::Begin(Activity::Batch), process);
             self.edge(end_ns, EdgeKind::End(Activity::Batch), process);
-            if is_runner(devices, process) {
-                let times = (event.ts_ns, end_ns);
-                let mut slice = DeviceSlice::new(number(process), times, number(event.thread));
-                slice.is_batch = true;
-                self.on_devices.push(slice);
-            }
+            self.add_runner(devices, event, (process, end_ns), true);
         }
     }
 
@@ -370,9 +365,26 @@ impl ChunkRecords {
             step.requests = number(ids.len());
             self.steps.push(step);
         }
-        let is_in_step = matches!(activity, Activity::Step | Activity::Sample);
-        if is_in_step && is_runner(devices, process) {
-            let slice = DeviceSlice::new(number(process), times, number(event.thread));
+        if matches!(activity, Activity::Step | Activity::Sample) {
+            let is_part = activity == Activity::Sample;
+            self.add_runner(devices, event, (process, end_ns), is_part);
+        }
+    }
+
+    /// Adds a step of a worker, or with `is_part` a part of one, in place of device work. Does nothing if a device of
+    /// the process is recorded. `end_ns` is the end in ns.
+    fn add_runner(
+        &mut self,
+        devices: &Devices,
+        event: &PlacedEvent<'_>,
+        (process, end_ns): (usize, i64),
+        is_part: bool,
+    ) {
+        // Kineto assigns host threads that it does not know to a GPU.
+        if !devices.has_device(process) && devices.device(process).is_none() {
+            let times = (event.ts_ns, end_ns);
+            let mut slice = DeviceSlice::new(number(process), times, number(event.thread));
+            slice.is_part = is_part;
             self.on_devices.push(slice);
         }
     }
@@ -381,12 +393,6 @@ impl ChunkRecords {
     fn edge(&mut self, ns: i64, kind: EdgeKind, process: usize) {
         self.edges.push(Edge::new(ns, kind, number(process)));
     }
-}
-
-/// Returns true if no device of this process is recorded, so that its steps are used instead.
-fn is_runner(devices: &Devices, process: usize) -> bool {
-    // Kineto assigns host threads that it does not know to a GPU.
-    !devices.has_device(process) && devices.device(process).is_none()
 }
 
 /// Converts a step number to the value of an edge. It is not 0, which stands for no number.

@@ -29,8 +29,9 @@ pub(crate) struct DeviceSlice {
     pub(crate) is_short: bool,
     /// True if the slice is a graph replay.
     pub(crate) is_replay: bool,
-    /// True for a batch that a worker without a device has launched, from then until its output is processed.
-    pub(crate) is_batch: bool,
+    /// True for a part of a step of a worker without a device: the sampling, or the time in which a batch is launched and
+    /// its output is not processed yet. Only the step itself is counted.
+    pub(crate) is_part: bool,
     /// Thread number of the stream.
     pub(crate) stream: u32,
 }
@@ -48,7 +49,7 @@ impl DeviceSlice {
             is_communication: false,
             is_short: false,
             is_replay: false,
-            is_batch: false,
+            is_part: false,
             stream,
         }
     }

@@ -113,7 +113,7 @@ pub(super) struct BusyTime {
 #[derive(Debug, Default)]
 pub(super) struct LiveDevices {
     pub(super) times: BTreeMap<u32, BusyTime>,
-    /// Processes that have run steps. Only their batches are slices.
+    /// Processes that have run steps. Parts of steps in other processes are no slices.
     pub(super) stepping: BTreeSet<u32>,
 }
 
@@ -122,12 +122,12 @@ impl LiveDevices {
     /// overlap counts once.
     pub(super) fn add_slices(&mut self, slices: &[DeviceSlice], seconds: &mut LastSeconds) {
         for slice in slices {
-            if slice.is_batch && !self.stepping.contains(&slice.device) {
+            if slice.is_part && !self.stepping.contains(&slice.device) {
                 continue;
             }
             let device = self.times.entry(slice.device).or_default();
             let (start_ns, end_ns) = (slice.start_ns.max(0), slice.end_ns.0.max(0));
-            device.slices += u64::from(!slice.is_batch);
+            device.slices += u64::from(!slice.is_part);
             let first_ns = device.first_ns.get_or_insert(start_ns);
             *first_ns = start_ns.min(*first_ns);
             device.last_ns = device.last_ns.max(end_ns);
