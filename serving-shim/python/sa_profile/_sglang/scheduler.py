@@ -67,14 +67,15 @@ class SchedulerObserver:
             step.flow("step" if self.requests is None else "start")
         if kind != "decode" and self.requests is not None:
             quietly(self.requests.schedule, launched)
+            quietly(self._count_requests, scheduler)
         self._launched = step, opened, bool(launched.reqs)
         return self.leave_launch
 
     def leave_launch(self, result, error):
-        """Ends the span of a launched batch. In the overlap loop, its result is processed after the next launch."""
+        """Ends the span of a launched batch. In the overlap loop, each rank processes its result after the next launch."""
         (step, opened, has_requests), self._launched = self._launched, None
         opened.close(error)
-        if error is None and self.requests is not None and has_requests:
+        if error is None and has_requests:
             if self.overlaps:
                 step.begin()
             self.batches.add(result, step)
@@ -109,9 +110,14 @@ class SchedulerObserver:
         finally:
             opened.close(error, args)
 
-    def _count(self, scheduler, step):
+    def _count_requests(self, scheduler, step=None):
+        """Records the numbers of requests, the use of the KV cache, and the tokens of a step whose result was processed. Returns the number of waiting requests."""
         waiting = len(scheduler.waiting_queue)
         record_step_counters(self.requests.running, waiting, _used_percent(scheduler), step)
+        return waiting
+
+    def _count(self, scheduler, step):
+        waiting = self._count_requests(scheduler, step)
         self.cache.record()
         queued = len(getattr(getattr(scheduler, "grammar_manager", scheduler), "grammar_queue", ()))
         if queued != self._grammar_queue:
@@ -208,7 +214,10 @@ def run_batch(scheduler, batch, *_args, **_kwargs):
 def process_batch_result(scheduler, batch, result, *_args, **_kwargs):
     """Observes the result of a batch being passed to its requests."""
     found = _observers.get(id(scheduler))
-    if not found or found.requests is None:
+    if not found:
+        return None
+    if found.requests is None:
+        found.batches.remove(result)
         return None
     return found.process(scheduler, batch, result)
 
