@@ -39,7 +39,6 @@ const MOST_EVENTS: u64 = 2_000_000;
 const EXAMPLES: &str = "\
 Examples:
   sa-profile run --python -o trace.json.gz -- python plain.py    samples a program as it is
-  sa-profile run --hooks hooks.yaml -- python server.py    spans of functions that a file names
   sa-profile run --max-mb 512 --last 30s -- ./serve.sh    a flight recorder: the end of a long run
 
 Exit status: COMMAND's, or 128 + its signal; 127 not found, 126 not executable, 125 no run set up.";

@@ -122,9 +122,8 @@ class _MissingModules:
                 warn_once(f"this {self.package} has no module {name}: its spans are missing")
 
     def report_package(self):
-        """Reports at the end of a process that the package itself does not exist. Its helper processes do not."""
-        process = sys.modules.get("multiprocessing.process")
-        is_helper = process is not None and process.parent_process() is not None
+        """Reports at the end of a process that the package itself does not exist. Processes that multiprocessing starts do not repeat it."""
+        is_helper = any(word.startswith("from multiprocessing") for word in sys.orig_argv)
         if not is_helper and quietly(_exists, self.package) is False:
             count = len(self.hooks)
             warn_once(f"there is no module {self.package}: {count} {'hook has' if count == 1 else 'hooks have'} no spans")
