@@ -80,16 +80,20 @@ pub(crate) fn idle_causes(
     intervals: Sorter<'_, IdleInterval>,
     rows: Option<&mut (dyn RowSink + '_)>,
 ) -> io::Result<FoundIdle> {
-    let [mut engines, mut workers, mut callers] = [const { BTreeSet::new() }; 3];
+    let [mut engines, mut workers, mut callers, mut with_batches] = [const { BTreeSet::new() }; 4];
     for edge in edges.iter() {
         match edge.kind {
-            EdgeKind::Begin(Activity::Schedule | Activity::Dispatch | Activity::Batch)
-            | EdgeKind::Running => engines.insert(edge.process as usize),
+            EdgeKind::Begin(Activity::Schedule | Activity::Dispatch) | EdgeKind::Running => {
+                engines.insert(edge.process as usize)
+            }
+            EdgeKind::Begin(Activity::Batch) => with_batches.insert(edge.process as usize),
             EdgeKind::Begin(Activity::Step) => workers.insert(edge.process as usize),
             EdgeKind::StepHanded => callers.insert(edge.process as usize),
             _ => false,
         };
     }
+    // A worker may also record its batches in flight.
+    engines.extend(&with_batches - &workers);
     let feeds = feeds(&roles.recorders, &engines, &workers, roles.ids);
     let mut sweep = Sweep::new(feeds, roles, IntervalStore::new(intervals));
     for caller in callers {
