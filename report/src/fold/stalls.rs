@@ -40,7 +40,7 @@ struct Candidate {
     to_ns: i64,
     in_step: bool,
     in_gc: bool,
-    /// Number of outputs that engines processed meanwhile.
+    /// Number of outputs that frontends should have received meanwhile.
     outputs: u32,
     /// Number of prompt tokens in the engine's step, if the engine recorded it.
     prompt_tokens: Option<u64>,
@@ -138,8 +138,10 @@ impl Silences<'_> {
         found
     }
 
-    /// Adds what the processes did when each silence began, and the outputs that engines processed during it.
+    /// Adds what the processes did when each silence began, and the outputs that frontends should have received during
+    /// it.
     fn add_activities(&self, candidates: &mut [Candidate], frontends: &BTreeSet<usize>) {
+        let senders = self.senders(frontends);
         let mut open: BTreeMap<(usize, Activity), u32> = BTreeMap::new();
         let mut next = 0;
         for edge in self.edges.iter() {
@@ -156,7 +158,7 @@ impl Silences<'_> {
                 EdgeKind::End(activity) => {
                     let open = open.entry((process, activity)).or_default();
                     *open = open.saturating_sub(1);
-                    if activity == Activity::Output && !frontends.contains(&process) {
+                    if activity == Activity::Output && senders.contains(&process) {
                         let begun = candidates[..next].iter_mut();
                         let is_in = |candidate: &&mut Candidate| edge.ns < candidate.to_ns;
                         begun
@@ -166,6 +168,26 @@ impl Silences<'_> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Returns the processes whose outputs go to frontends: the detokenizers, or else the engines. A detokenizer may
+    /// keep the outputs of several steps.
+    fn senders(&self, frontends: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let (mut outputs, mut engines) = (BTreeSet::new(), BTreeSet::new());
+        for edge in self.edges.iter() {
+            match edge.kind {
+                EdgeKind::Begin(Activity::Output) => outputs.insert(edge.process as usize),
+                EdgeKind::Begin(Activity::Schedule | Activity::Step) | EdgeKind::Running => {
+                    engines.insert(edge.process as usize)
+                }
+                _ => false,
+            };
+        }
+        outputs.retain(|process| !frontends.contains(process));
+        match outputs.is_subset(&engines) {
+            true => outputs,
+            false => &outputs - &engines,
         }
     }
 

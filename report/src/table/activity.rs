@@ -38,6 +38,7 @@ impl Activity {
             "update_from_output"
             | "process_step_output"
             | "process_batch_result"
+            | "decode_outputs"
             | "process_outputs" => Some(Activity::Output),
             "execute_model" | "execute_step" | "run_batch" => Some(Activity::Step),
             "sample_tokens" | "sample" | "enqueue_output" => Some(Activity::Sample),
