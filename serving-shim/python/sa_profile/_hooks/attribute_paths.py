@@ -4,7 +4,7 @@ Imports no standard module, for the reason given in `_tracking`.
 """
 
 from .._tracking.function_spans import FunctionSpans, truncate
-from .warnings import warn_once
+from .warnings import described, warn_once
 
 FUNCTION: type = type(lambda: None)
 # Flags of code objects, as `inspect` names them.
@@ -38,7 +38,7 @@ class PathSpans(FunctionSpans):
             try:
                 found[path.arg] = path.follow(argument(args, kwargs))
             except Exception as error:
-                path.report(f"{type(error).__name__}: {error}")
+                path.report(described(error))
         return found
 
     def result_args(self, result):
@@ -47,7 +47,7 @@ class PathSpans(FunctionSpans):
             try:
                 found[path.arg] = path.follow(result)
             except Exception as error:
-                path.report(f"{type(error).__name__}: {error}")
+                path.report(described(error))
         return found
 
     def item_args(self, item):

@@ -2,6 +2,8 @@
 
 from .. import _stderr
 
+# Maximum length of an exception's text.
+MAX_CHARS = 200
 _engine = None
 
 
@@ -32,4 +34,14 @@ def quietly(function, *args, **kwargs):
 def failed(function, error):
     """Reports that one of our functions, given as such or by name, has raised an exception."""
     name = function if isinstance(function, str) else getattr(function, "__qualname__", repr(function))
-    warn_once(f"{name} failed, its events are missing: {type(error).__name__}: {error}")
+    warn_once(f"{name} failed, its events are missing: {described(error)}")
+
+
+def described(error):
+    """Returns the type and the text of an exception, which may belong to the host: its text may be a whole prompt, or raise another exception."""
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:
+        return name
+    return f"{name}: {text[:MAX_CHARS]}"

@@ -197,6 +197,19 @@ def test_a_path_that_fails_is_reported_once_and_changes_nothing(hooked, path, pr
     assert recorded.args(function)[0] == {"y": None}
 
 
+def test_an_error_without_a_text_or_with_a_long_one_changes_nothing(hooked, tmp_path):
+    (tmp_path / "odd.py").write_text(
+        "class Mute(Exception):\n    def __str__(self):\n        raise ValueError\n"
+        "class Odd:\n    @property\n    def mute(self):\n        raise Mute\n"
+        "    @property\n    def long(self):\n        raise ValueError('prompt ' * 1000)\n"
+        "    def f(self):\n        return 1\n"
+    )
+    recorded = hooked(hook("odd:Odd.f", "args: {x: self.mute, y: self.long}"), "import odd\nassert odd.Odd().f() == 1\n")
+    mute, long = recorded.stderr.splitlines()
+    assert mute == "sa_profile: spans Odd.f lack the arg x (path self.mute): Mute"
+    assert "ValueError: prompt prompt" in long and len(long) < 400
+
+
 def test_ids_of_requests_are_never_cut(hooked):
     file = hook("kitchen.oven:Oven.bake", "args:", "  request_ids: result", "  others: loaves[].id")
     recorded = hooked(file, "from kitchen.oven import *\nOven().bake([Loaf(f'r{i}') for i in range(40)])\n")
