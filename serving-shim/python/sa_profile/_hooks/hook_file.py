@@ -148,7 +148,11 @@ def _exists(name):
         elif path is None and found != part:
             return False  # its parent is no package
         else:
-            spec = _spec(found, path)
+            try:
+                spec = _spec(found, path)
+            except KeyError:  # a folder without `__init__.py`, whose parent is not imported
+                path = [folder for folder in (f"{parent}/{part}" for parent in path or ()) if os.path.isdir(folder)]
+                continue
             if spec is None:
                 return False
             path = spec.submodule_search_locations

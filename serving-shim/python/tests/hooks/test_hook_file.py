@@ -248,6 +248,17 @@ def test_a_symbol_that_does_not_exist_is_one_warning(hooked, started):
     )
 
 
+def test_folders_without_init_are_packages(hooked, tmp_path):
+    deep = tmp_path / "kitchen" / "cellar" / "shelf"
+    deep.mkdir(parents=True)
+    (deep / "jar.py").write_text("def opened():\n    pass\n")
+    symbols = ["kitchen.cellar.shelf.jar:opened", "kitchen.cellar.shelf.none:f", "kitchen.cellar.none.jar:f"]
+    recorded = hooked("hooks:\n" + "".join(f"- symbol: {symbol}\n" for symbol in symbols), "import kitchen\nfrom kitchen.cellar.shelf.jar import opened\nopened()\n")
+    missing = [line.partition("no module ")[2].partition(":")[0] for line in recorded.stderr.splitlines()]
+    assert missing == ["kitchen.cellar.shelf.none", "kitchen.cellar.none.jar"]
+    assert len(recorded.named("opened")) == 1
+
+
 @pytest.mark.parametrize(
     ("bounds", "count"),
     [
