@@ -42,7 +42,8 @@ def watch(path):
     if ignored and not is_reported:
         warn_once(f"{path}: ignored: {ignored}")
     hooks = [FileHook(**one) for one in fields]
-    for hook in hooks:
+    # A module that is named is handled before listeners for all modules are called.
+    for hook in sorted(hooks, key=lambda hook: not hook.names_module):
         hook.watch()
     for package in dict.fromkeys(hook.root for hook in hooks if hook.names_module):
         missing = _MissingModules(package, [hook for hook in hooks if hook.root == package])

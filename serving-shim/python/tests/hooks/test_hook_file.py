@@ -379,10 +379,14 @@ def test_hooks_alone_record_nothing(hooked):
     assert (recorded.stderr, recorded.events, recorded.folder.exists()) == ("", [], False)
 
 
-def test_the_first_hook_for_a_function_counts(hooked):
-    file = hook("kitchen.oven:burn", "name: first", "max_version: 9") + '\n- symbol: "kitchen.oven:b*"\n'
-    recorded = hooked(file, USE)
-    assert len(recorded.named("first")) == 1 and not recorded.named("burn")
+@pytest.mark.parametrize("before", ["", "import kitchen.oven\n"])
+@pytest.mark.parametrize("symbols", [["kitchen.oven:b*", "kitchen.oven:burn"], ["kitchen.oven:burn", "*.oven:burn"], ["*.oven:burn", "kitchen.oven:burn"]])
+def test_the_first_hook_for_a_function_counts(hooked, symbols, before):
+    file = "\n".join(["hooks:", *(f'- {{symbol: "{symbol}", name: "{symbol}"}}' for symbol in symbols)])
+    recorded = hooked(file, f"{before}import sa_profile\n{USE}", started=True, PYTHONPATH=".")
+    # A symbol that names the module comes first.
+    named = [symbol for symbol in symbols if recorded.named(symbol)]
+    assert named == [min(symbols, key=lambda symbol: symbol.startswith("*"))]
 
 
 def test_a_module_that_is_being_imported_is_reported(hooked, tmp_path):
