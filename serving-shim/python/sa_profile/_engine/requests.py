@@ -42,6 +42,10 @@ class EngineRequests:
         self.open = {}
         self.running = 0  # number of open requests that are in a batch
         self._outputs = OutputCounter(layout)
+        # Of the step whose outputs are being counted.
+        self._step_outputs = None
+        self._step_ns = None
+        self._is_verbose = False
 
     def __len__(self):
         return len(self.open)
@@ -97,25 +101,29 @@ class EngineRequests:
 
     def produced(self, outputs, ts_ns=None):
         """Counts a step's outputs, and records first tokens and ends. Returns the number of their tokens."""
-        verbose = is_enabled("verbose")
+        self._step_outputs, self._step_ns = outputs, ts_ns
+        self._is_verbose = is_enabled("verbose")
+        try:
+            return self._outputs.count(outputs, self.open, self._handle, self._is_verbose)
+        finally:
+            self._step_outputs = None
 
-        def handle(at, request_id, tokens, finish_reason):
-            nonlocal ts_ns
-            ts_ns = ts_ns or now_ns()
-            one = self.find(request_id)
-            if one is None:
-                return
-            if tokens:
-                if not one.output_tokens:
-                    first_ns, args = self.first_token(outputs, at, one, ts_ns)
-                    one.span.instant("request.first_token", ts_ns=first_ns, **args)
-                one.add(tokens)
-            if verbose:
-                one.span.instant("request.output", level="verbose", ts_ns=ts_ns, tokens=tokens)
-            if finish_reason is not None:
-                self.finished(request_id, *self.last_output(outputs, at, finish_reason, ts_ns))
-
-        return self._outputs.count(outputs, self.open, handle, verbose)
+    def _handle(self, at, request_id, tokens, finish_reason):
+        """Handles an output that is not simply counted."""
+        ts_ns = self._step_ns = self._step_ns or now_ns()
+        one = self.find(request_id)
+        if one is None:
+            return
+        outputs = self._step_outputs
+        if tokens:
+            if not one.output_tokens:
+                first_ns, args = self.first_token(outputs, at, one, ts_ns)
+                one.span.instant("request.first_token", ts_ns=first_ns, **args)
+            one.add(tokens)
+        if self._is_verbose:
+            one.span.instant("request.output", level="verbose", ts_ns=ts_ns, tokens=tokens)
+        if finish_reason is not None:
+            self.finished(request_id, *self.last_output(outputs, at, finish_reason, ts_ns))
 
     def finished(self, request_id, why, ts_ns=None):
         """Ends the request. Repeated calls do nothing."""

@@ -1,4 +1,7 @@
-"""The scheduler of each rank: arriving requests, batches and their results, queues and caches. It also computes the batches, in the same process."""
+"""The scheduler of each rank: arriving requests, batches and their results, queues and caches. It also computes the batches, in the same process.
+
+The time between two recorded calls in a turn of its loop is `Scheduler.schedule`: the scheduler receives requests and chooses a batch. No function is wrapped for it.
+"""
 
 from .. import counter, duration, flow, now_ns
 from .._sa_profile import is_enabled, open_span, record_step_counters
@@ -13,6 +16,8 @@ from .ranks import rank, receives_requests
 from .requests import Requests, is_health_check
 from .settings import record_scheduler
 
+STEPS_BETWEEN_CACHE_COUNTS = 8  # while the requests stay the same, the use of the KV cache grows slowly
+
 _observers = ObjectData()  # by scheduler; False if an observer could not be created
 
 
@@ -26,8 +31,8 @@ def hook(module):
     for name in ("handle_generate_request", "handle_embedding_request"):
         chain_if_there(owner, name, receive)
     chain(owner, "_add_request_to_queue", enqueue)
-    for name in ("get_next_batch_to_run", "get_next_disagg_prefill_batch_to_run", "get_next_disagg_decode_batch_to_run"):
-        chain_if_there(owner, name, schedule)
+    for name in ("on_idle", "self_check_during_idle", "_record_scheduler_state_for_paused_engine"):  # the second before 0.5.12
+        chain_if_there(owner, name, idle)
     chain(owner, "run_batch", run_batch)
     chain(owner, "process_batch_result", process_batch_result)
     chain(owner, "abort_request", abort_request)
@@ -47,19 +52,17 @@ class SchedulerObserver:
         self.batches = Batches()
         self._last_step = None
         # State for the methods that run at the end of a call. Closures would cost more, because each call would create one.
-        self.schedule_began_ns = 0
+        self.turn_ns = 0  # end of the last recorded call in the scheduler's loop, or 0 after a turn without a batch
         self._launched = None  # step and span of the batch that is being launched, and whether it has requests
         self._processed = None  # scheduler, result, requests, step and span of the batch whose result is being processed
         self._grammar_queue = 0
-
-    def leave_schedule(self, plan, error):
-        """Records the choice of a batch. Records nothing if no batch was chosen."""
-        if error is None and getattr(plan, "batch_to_run", plan) is not None:
-            began_ns = self.schedule_began_ns
-            duration("Scheduler.get_next_batch_to_run", cat="scheduler", start_ns=began_ns, dur_ns=now_ns() - began_ns)
+        self._queues = None  # running and waiting requests when they were last recorded
 
     def launch(self, scheduler, launched):
         """Opens the span of a batch that is being launched. Returns the function to call when the call ends."""
+        began_ns, self.turn_ns = self.turn_ns, 0
+        if began_ns and self.requests is not None:
+            duration("Scheduler.schedule", cat="scheduler", start_ns=began_ns, dur_ns=now_ns() - began_ns)
         step, kind = batch.describe(launched, self._last_step, scheduler.forward_ct + 1, self.has_ranks)
         self._last_step = step
         opened = step.open_span("Scheduler.run_batch", "scheduler")
@@ -79,6 +82,7 @@ class SchedulerObserver:
             if self.overlaps:
                 step.begin()
             self.batches.add(result, step)
+        self.turn_ns = now_ns()
 
     def process(self, scheduler, processed, result):
         """Opens the span of a batch whose result is being processed. Returns the function to call when the call ends."""
@@ -109,11 +113,17 @@ class SchedulerObserver:
                 self._count(scheduler, step)
         finally:
             opened.close(error, args)
+            self.turn_ns = now_ns()
 
     def _count_requests(self, scheduler, step=None):
-        """Records the numbers of requests, the use of the KV cache, and the tokens of a step whose result was processed. Returns the number of waiting requests."""
-        waiting = len(scheduler.waiting_queue)
-        record_step_counters(self.requests.running, waiting, _used_percent(scheduler), step)
+        """Records the numbers of requests if they have changed, and the tokens of a step whose result was processed. Records the use of the KV cache with them, or after some steps. Returns the number of waiting requests."""
+        running, waiting = queues = self.requests.running, len(scheduler.waiting_queue)
+        if queues == self._queues and step is not None:
+            used = None if step.number % STEPS_BETWEEN_CACHE_COUNTS else _used_percent(scheduler)
+            record_step_counters(None, None, used, step)
+        else:
+            self._queues = queues
+            record_step_counters(running, waiting, _used_percent(scheduler), step)
         return waiting
 
     def _count(self, scheduler, step):
@@ -175,7 +185,13 @@ def receive(scheduler, *args, **kwargs):
     opened = open_span("Scheduler.handle_generate_request", cat="scheduler", request_id=message.rid)
     quietly(found.requests.receive, message)
     flow(REQUEST, message.rid, "step")
-    return opened.leave
+
+    def leave(_result, error):
+        opened.close(error)
+        if not found.turn_ns:  # the loop was idle until now
+            found.turn_ns = now_ns()
+
+    return leave
 
 
 def enqueue(scheduler, *args, **kwargs):
@@ -188,17 +204,11 @@ def enqueue(scheduler, *args, **kwargs):
     return lambda _result, error: found.requests.enqueue(theirs, was_running) if error is None else None
 
 
-def schedule(scheduler, *_args, **_kwargs):
-    """Observes the choice of the next batch. The loop turns without a pause while there is none, and such turns record nothing."""
-    if not is_enabled():
-        return None
+def idle(scheduler, *_args, **_kwargs):
+    """Observes a turn of the scheduler's loop that finds no batch. The loop turns without a pause while there is none, and such turns record nothing."""
     found = _observers.get(id(scheduler))
-    if found is None:
-        found = observer(scheduler)
-    if not found or found.requests is None:
-        return None
-    found.schedule_began_ns = now_ns()
-    return found.leave_schedule
+    if found:
+        found.turn_ns = 0
 
 
 def run_batch(scheduler, batch, *_args, **_kwargs):

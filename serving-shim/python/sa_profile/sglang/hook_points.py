@@ -18,7 +18,7 @@ TIMES = "sglang.srt.observability.req_time_stats"
 POINTS = [
     (f"{MANAGERS}.scheduler", None, "setproctitle"),
     *((f"{MANAGERS}.scheduler", "Scheduler", name) for name in (
-        "__init__", "handle_generate_request", "handle_embedding_request", "_add_request_to_queue", "get_next_batch_to_run", "run_batch",
+        "__init__", "handle_generate_request", "handle_embedding_request", "_add_request_to_queue", "run_batch",
         "process_batch_result", "abort_request", "forward_ct", "waiting_queue", "running_batch", "last_batch", "enable_overlap", "spec_algorithm",
         "tree_cache", "token_to_kv_pool_allocator", "max_total_num_tokens", "max_running_requests",
     )),
@@ -51,7 +51,7 @@ OPTIONAL = [
     (f"{MANAGERS}.detokenizer_manager", None, "load_plugins"),
     (f"{MANAGERS}.data_parallel_controller", None, "load_plugins"),
     ("sglang.srt.runtime_context", None, "get_parallel"),
-    *((f"{MANAGERS}.scheduler", "Scheduler", name) for name in ("send_abort_output", "grammar_manager", "ps")),
+    *((f"{MANAGERS}.scheduler", "Scheduler", name) for name in ("send_abort_output", "on_idle", "_record_scheduler_state_for_paused_engine", "grammar_manager", "ps")),
     *((f"{MANAGERS}.schedule_batch", "Req", f"cached_tokens_{tier}") for tier in ("device", "host", "storage")),
     *((f"{MANAGERS}.utils", "GenerationBatchResult", name) for name in (
         "accept_lens", "num_correct_drafts_per_req_cpu", "speculative_num_draft_tokens",
@@ -66,7 +66,7 @@ OPTIONAL = [
     ("sglang.srt.constrained.grammar_manager", "GrammarManager", "grammar_queue"),
     # Names that older versions have instead of some of these.
     *((f"{MANAGERS}.scheduler_profiler_mixin", "SchedulerProfilerMixin", name) for name in ("init_profile", "start_profile", "profile")),
-    *((f"{MANAGERS}.scheduler", "Scheduler", name) for name in ("grammar_queue", "tp_rank", "attn_tp_rank", "pp_rank", "dp_rank")),
+    *((f"{MANAGERS}.scheduler", "Scheduler", name) for name in ("grammar_queue", "self_check_during_idle", "tp_rank", "attn_tp_rank", "pp_rank", "dp_rank")),
     (f"{MANAGERS}.utils", "GenerationBatchResult", "accept_length_per_req_cpu"),
     *(("sglang.srt.metrics.collector", "TimeStats", name) for name in ("wait_queue_entry_time", "forward_entry_time", "completion_time")),
     *((f"{MANAGERS}.tokenizer_manager", "ReqState", name) for name in ("created_time", "first_token_time", "finished_time")),

@@ -251,23 +251,26 @@ impl Step {
 }
 
 /// Records counters after a scheduler has handled a step's results: running and waiting requests, the used percentage of the KV cache, and the step's tokens.
+/// `None` leaves a counter out.
 #[pyfunction]
 #[pyo3(signature = (running, waiting, used_percent, step, /))]
 pub(crate) fn record_step_counters(
-    running: &Bound<'_, PyAny>,
-    waiting: &Bound<'_, PyAny>,
+    py: Python<'_>,
+    running: Option<&Bound<'_, PyAny>>,
+    waiting: Option<&Bound<'_, PyAny>>,
     used_percent: Option<&Bound<'_, PyAny>>,
     step: Option<&Bound<'_, Step>>,
 ) -> PyResult<()> {
-    let py = running.py();
     if !sa_recorder::__wants(Level::E2e) {
         return Ok(());
     }
-    let queues = [
-        (intern!(py, "running"), running),
-        (intern!(py, "waiting"), waiting),
-    ];
-    write_counter(Level::E2e, intern!(py, "requests"), &series(&queues).0)?;
+    if let (Some(running), Some(waiting)) = (running, waiting) {
+        let queues = [
+            (intern!(py, "running"), running),
+            (intern!(py, "waiting"), waiting),
+        ];
+        write_counter(Level::E2e, intern!(py, "requests"), &series(&queues).0)?;
+    }
     if let Some(used) = used_percent {
         let cache = series(&[(intern!(py, "used_percent"), used)]);
         write_counter(Level::E2e, intern!(py, "kv_cache"), &cache.0)?;

@@ -39,7 +39,7 @@ def test_each_batch_is_recorded(record, loop):
     ]  # fmt: skip
     results = trace.args("Scheduler.process_batch_result")
     assert [(one["batch"], one["outputs"], one["output_tokens"], one["graph"]) for one in results] == [(1, 2, 2, False), (2, 2, 2, True), (3, 2, 2, True)]
-    assert len(trace.named("Scheduler.get_next_batch_to_run")) == 3
+    assert len(trace.named("Scheduler.schedule")) == 3
     assert trace.args("tokens") == [dict(prefill=10, decode=0), dict(prefill=0, decode=2), dict(prefill=0, decode=2)]
     assert trace.args("requests")[-1] == dict(running=0, waiting=0)
 
@@ -98,7 +98,7 @@ def idle_turns():
 def test_turns_without_a_batch_write_nothing(record):
     trace = record(idle_turns)
     names = {one["name"] for one in trace.events if one["ph"] in "XiC"}
-    assert len(trace.named("Scheduler.get_next_batch_to_run")) == 3 and len(trace.named("Scheduler.run_batch")) == 3
+    assert len(trace.named("Scheduler.schedule")) == 3 and len(trace.named("Scheduler.run_batch")) == 3
     assert not names & {"Scheduler.process_input_requests", "Scheduler.on_idle"}
     assert sum(path.stat().st_size for path in trace.folder.rglob("*") if path.suffix == ".jsonl") < 20_000
 
@@ -246,7 +246,7 @@ def test_other_ranks_record_only_batches(record):
     assert trace.process_names() == ["sglang::scheduler_TP1"]
     names = {one["name"] for one in trace.events if one["ph"] in "XiCbe"}
     assert "Scheduler.run_batch" in names and len(trace.args("Scheduler.run_batch")) == 3
-    assert not names & {"request", *LIFE, "requests", "tokens", "kv_cache", "Scheduler.get_next_batch_to_run", "Scheduler.process_batch_result"}
+    assert not names & {"request", *LIFE, "requests", "tokens", "kv_cache", "Scheduler.schedule", "Scheduler.process_batch_result"}
     assert [phase for phase, _ in trace.flows("batch")] == ["t"] * 3
     first = record(fake.schedule, "a-1", ranks=dict(tp_rank=0), tp_size=2)
     assert {flow for _, flow in trace.flows("batch")} == {flow for _, flow in first.flows("batch")}
