@@ -111,11 +111,14 @@ class EngineRequests:
     def _handle(self, at, request_id, tokens, finish_reason):
         """Handles an output that is not simply counted."""
         ts_ns = self._step_ns = self._step_ns or now_ns()
+        was_open = request_id in self.open
         one = self.find(request_id)
         if one is None:
             return
         outputs = self._step_outputs
-        if tokens:
+        if tokens or not was_open:
+            self._set_running(one, True)
+        if tokens and (was_open or not one.output_tokens):  # otherwise `joined` has counted them
             if not one.output_tokens:
                 first_ns, args = self.first_token(outputs, at, one, ts_ns)
                 one.span.instant("request.first_token", ts_ns=first_ns, **args)

@@ -37,9 +37,9 @@ class Requests(EngineRequests):
         self._batch = ()  # SGLang's requests whose outputs are being counted
 
     def joined(self, request_id):
-        """Returns what SGLang knows of a request that arrived while recording was off. In the overlap loop, a finished request is in one further batch, and must not be opened again."""
+        """Returns what SGLang knows of a request that arrived while recording was off. In the overlap loop, a finished or retracted request is in one further batch, and is not opened for that."""
         for theirs in self._batch:
-            if theirs.rid == request_id and theirs.finished_reason is None and not is_health_check(request_id):
+            if theirs.rid == request_id and theirs.finished_reason is None and not theirs.is_retracted and not is_health_check(request_id):
                 return len(theirs.origin_input_ids), len(theirs.output_ids)
         return None
 

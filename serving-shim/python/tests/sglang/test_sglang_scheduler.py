@@ -274,6 +274,38 @@ def test_idle_batches_of_a_rank_are_recorded_as_such(record, loop):
 # Recording that starts late, and profile requests
 
 
+def switch(cause):
+    """Switches recording, and waits until this process has done it."""
+    import time
+
+    import sa_profile
+    from sa_profile._hooks import control
+
+    assert control.switch(cause)
+    until = time.monotonic() + 5
+    while sa_profile.is_enabled() != (cause == "start") and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def switched_on_in_the_middle(loop):
+    made = fake.scheduler(**loop)
+    fake.send(made, fake.request("a-1", tokens=8), fake.request("b-2", tokens=8))
+    for _ in range(4):
+        made.turn()
+    switch("start")
+    fake.turn(made)
+
+
+@pytest.mark.parametrize("loop", [{}, NORMAL])
+def test_requests_that_run_when_recording_starts_are_counted(record, loop):
+    trace = record(switched_on_in_the_middle, loop, SA_PROFILE_START="paused")
+    assert trace.stderr == ""
+    assert [(one["request_id"], one["output_tokens"]) for one in trace.args("request.finished")] == [("a-1", 8), ("b-2", 8)]
+    assert max(one["running"] for one in trace.args("requests")) == 2 and trace.args("requests")[-1] == dict(running=0, waiting=0)
+    assert not trace.named("request.first_token")
+
+
+
 def profiled(**request):
     """Answers requests before, during and after a profile of SGLang's, in a paused run."""
     import time
