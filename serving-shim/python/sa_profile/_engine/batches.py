@@ -11,9 +11,15 @@ class Batches:
 
     def add(self, owner, step):
         """Adds a batch under its object, which stays alive until the batch comes back, because its address identifies the batch."""
+        self._lose(id(owner))
         if len(self._in_flight) >= MAX_IN_FLIGHT:
-            self._in_flight.pop(next(iter(self._in_flight)))[1].end(lost=True)
+            self._lose(next(iter(self._in_flight)))
         self._in_flight[id(owner)] = owner, step
+
+    def _lose(self, key):
+        _, step = self._in_flight.pop(key, (None, None))
+        if step is not None:
+            step.end(lost=True)
 
     def get(self, owner):
         """Returns the batch of this object, or `None` if the batch is empty or was launched while recording was off."""

@@ -44,7 +44,8 @@ class SchedulerObserver:
 
     def __init__(self, scheduler):
         self.has_ranks = rank(scheduler, "tp_size") > 1 or rank(scheduler, "pp_size") > 1
-        self.overlaps = bool(getattr(scheduler, "enable_overlap", False)) or rank(scheduler, "pp_size") > 1
+        self.is_pipelined = rank(scheduler, "pp_size") > 1
+        self.overlaps = bool(getattr(scheduler, "enable_overlap", False)) or self.is_pipelined
         # Requests and results are recorded only by the rank that receives requests. The others are workers.
         self.cache = PrefixCache(scheduler) if receives_requests(scheduler) else None
         self.speculates = batch.speculates(scheduler)
@@ -53,7 +54,8 @@ class SchedulerObserver:
         self._last_step = None
         # State for the methods that run at the end of a call. Closures would cost more, because each call would create one.
         self.turn_ns = 0  # end of the last recorded call in the scheduler's loop, or 0 after a turn without a batch
-        self._launched = None  # step and span of the batch that is being launched, and whether it has requests
+        # Batch, step and span of each batch that is being launched. A batch of a decode server may run an idle one.
+        self._launched = []
         self._processed = None  # scheduler, result, requests, step and span of the batch whose result is being processed
         self._grammar_queue = 0
         self._queues = None  # running and waiting requests when they were last recorded
@@ -71,22 +73,30 @@ class SchedulerObserver:
         if kind != "decode" and self.requests is not None:
             quietly(self.requests.schedule, launched)
             quietly(self._count_requests, scheduler)
-        self._launched = step, opened, bool(launched.reqs)
+        self._launched.append((launched, step, opened, bool(launched.reqs)))
         return self.leave_launch
 
     def leave_launch(self, result, error):
         """Ends the span of a launched batch. In the overlap loop, each rank processes its result after the next launch."""
-        (step, opened, has_requests), self._launched = self._launched, None
+        launched, step, opened, has_requests = self._launched.pop()
         opened.close(error)
         if error is None and has_requests:
             if self.overlaps:
                 step.begin()
-            self.batches.add(result, step)
+            self.batches.add(self._owner(launched, result), step)
         self.turn_ns = now_ns()
+
+    def _owner(self, launched, result):
+        """Returns the object that a launched batch and its result have in common. In a pipeline, the rank that processes a result creates another object for it."""
+        return launched if self.is_pipelined else result
+
+    def come_back(self, processed, result):
+        """Ends and returns the step of a batch whose result is being processed, or returns `None` if its launch was not recorded."""
+        return self.batches.remove(self._owner(processed, result))
 
     def process(self, scheduler, processed, result):
         """Opens the span of a batch whose result is being processed. Returns the function to call when the call ends."""
-        step = self.batches.remove(result)
+        step = self.come_back(processed, result)
         if not processed.reqs or not (is_enabled() or self.requests):
             return None
         if step is None:
@@ -227,7 +237,7 @@ def process_batch_result(scheduler, batch, result, *_args, **_kwargs):
     if not found:
         return None
     if found.requests is None:
-        found.batches.remove(result)
+        found.come_back(batch, result)
         return None
     return found.process(scheduler, batch, result)
 

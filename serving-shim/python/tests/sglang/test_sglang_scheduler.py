@@ -271,6 +271,53 @@ def test_idle_batches_of_a_rank_are_recorded_as_such(record, loop):
     assert not any(one.get("decode_requests") or one.get("prefill_requests") for one in batches)
 
 
+def in_a_pipeline():
+    """Processes results as a pipeline does: another rank has computed them, so they are other objects than `run_batch` returned."""
+    import gc
+    import weakref
+
+    made = fake.scheduler(pp_size=2, **NORMAL)
+    process, kept = made.process_batch_result, []
+
+    def processed(batch, result):
+        kept.append(weakref.ref(result))
+        process(batch, type(result)(**{name: getattr(result, name) for name in result.__dataclass_fields__}))
+
+    made.process_batch_result = processed
+    fake.answer(made, "a-1", tokens=4)
+    del made
+    gc.collect()
+    print(sum(one() is not None for one in kept))
+
+
+def test_results_of_a_pipeline_belong_to_their_batches_and_are_freed(record):
+    trace = record(in_a_pipeline)
+    assert trace.stdout == "0\n" and trace.stderr == ""
+    assert [one["batch"] for one in trace.args("Scheduler.process_batch_result")] == [1, 2, 3, 4]
+
+
+def nested():
+    """Runs a batch of requests whose prompt another server has computed. SGLang then runs an idle batch in the same call, if other ranks compute one."""
+    made = fake.scheduler(**NORMAL)
+    forward, batches = made.model_worker.forward_batch_generation, []
+
+    def run_idle(batch):
+        made.model_worker.forward_batch_generation = forward
+        batches.append(batch)
+        idle = type(batch)(reqs=[], forward_mode=fake.module("model_executor.forward_batch_info").ForwardMode.IDLE)
+        made.run_batch(idle)
+        return forward(batch)
+
+    made.model_worker.forward_batch_generation = run_idle
+    fake.answer(made, "a-1")
+
+
+def test_a_batch_that_runs_inside_another_one_is_recorded(record):
+    trace = record(nested)
+    assert trace.stderr == ""
+    assert sorted((one["batch"], one["mode"]) for one in trace.args("Scheduler.run_batch"))[:2] == [(1, "extend"), (2, "idle")]
+
+
 # Recording that starts late, and profile requests
 
 
