@@ -16,6 +16,10 @@ class PrefixCache(PrefixCacheCounter):
         quietly(self._observe, scheduler.tree_cache)
 
     def _observe(self, theirs):
+        try:
+            theirs.evictable_size()
+        except NotImplementedError:  # a cache with several kinds of memory
+            return
         _caches.set(theirs, self)
         for name in ("evict", "evict_for_alloc"):
             if callable(getattr(theirs, name, None)):

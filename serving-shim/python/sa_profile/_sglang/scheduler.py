@@ -150,7 +150,10 @@ class SchedulerObserver:
 def _used_percent(scheduler):
     """Returns how much of the KV cache is used by requests, in percent, or `None` for a cache of another kind. Prefixes that may be evicted do not count, as in SGLang's `token_usage`."""
     tokens = scheduler.max_total_num_tokens
-    available, evictable = scheduler.token_to_kv_pool_allocator.available_size(), scheduler.tree_cache.evictable_size()
+    try:
+        available, evictable = scheduler.token_to_kv_pool_allocator.available_size(), scheduler.tree_cache.evictable_size()
+    except NotImplementedError:  # a cache with several kinds of memory
+        return None
     if type(available) is not int or type(evictable) is not int or not tokens:
         return None
     return 100.0 * (tokens - available - evictable) / tokens

@@ -318,6 +318,24 @@ def test_a_batch_that_runs_inside_another_one_is_recorded(record):
     assert sorted((one["batch"], one["mode"]) for one in trace.args("Scheduler.run_batch"))[:2] == [(1, "extend"), (2, "idle")]
 
 
+def with_a_cache_of_two_kinds():
+    """SGLang's caches for models with windows or states have no single size."""
+    made = fake.scheduler(**NORMAL)
+
+    def evictable_size():
+        raise NotImplementedError
+
+    made.tree_cache.evictable_size = evictable_size
+    fake.answer(made, "a-1", "b-2")
+
+
+def test_a_cache_of_two_kinds_has_no_use_in_percent(record):
+    trace = record(with_a_cache_of_two_kinds)
+    assert trace.stderr == "" and trace.args("kv_cache") == []
+    assert max(one["running"] for one in trace.args("requests")) == 2
+    assert trace.args("prefix_cache")[-1]["queries"] == 10
+
+
 # Recording that starts late, and profile requests
 
 

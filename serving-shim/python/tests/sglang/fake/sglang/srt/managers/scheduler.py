@@ -274,7 +274,7 @@ class Scheduler:
             chunked.init_next_round_input()
             budget -= self._extend(chunked, budget)
             can_run_list.append(chunked)
-        room = self.token_to_kv_pool_allocator.available_size() + self.tree_cache.evictable_size()
+        room = self.token_to_kv_pool_allocator.free_tokens + self.tree_cache.size
         while self.waiting_queue and budget > 0 and self.chunked_req is None:
             req = self.waiting_queue[0]
             if len(running_batch.reqs) + len(can_run_list) >= self.max_running_requests or req.seqlen + 1 > room:
