@@ -52,7 +52,7 @@ class Requests(EngineRequests):
         """Records that a request is in the queue, at SGLang's own time: for the first time, or again because it has lost its memory."""
         stats = theirs.time_stats
         queued_ns = stamp_ns(stats, "wait_queue_entry_time")
-        if was_running:
+        if was_running or theirs.is_retracted:  # one that makes room for a request of higher priority is added like a new one
             if theirs.rid in self.open:
                 self.preempted(theirs.rid, queued_ns)
         elif queued_ns is not None:

@@ -8,7 +8,7 @@ from .._sa_profile import is_enabled, open_span, record_step_counters
 from .._engine import REQUEST
 from .._engine.batches import Batches
 from .._hooks.chain import argument, chain, chain_if_there
-from .._hooks.instances import ObjectData
+from .._hooks.instances import ObjectData, chain_class
 from .._hooks.warnings import quietly, warn_once
 from . import batch
 from .prefix_cache import PrefixCache
@@ -17,6 +17,10 @@ from .requests import Requests, is_health_check
 from .settings import record_scheduler
 
 STEPS_BETWEEN_CACHE_COUNTS = 8  # while the requests stay the same, the use of the KV cache grows slowly
+# Queues of servers that compute either prompts or outputs, if the scheduler has them.
+DISAGGREGATED_QUEUES = (
+    "disagg_prefill_bootstrap_queue", "disagg_prefill_inflight_queue", "disagg_decode_prealloc_queue", "disagg_decode_transfer_queue",
+)  # fmt: skip
 
 _observers = ObjectData()  # by scheduler; False if an observer could not be created
 
@@ -35,7 +39,6 @@ def hook(module):
         chain_if_there(owner, name, idle)
     chain(owner, "run_batch", run_batch)
     chain(owner, "process_batch_result", process_batch_result)
-    chain(owner, "abort_request", abort_request)
     chain_if_there(owner, "send_abort_output", send_abort_output)
 
 
@@ -59,6 +62,8 @@ class SchedulerObserver:
         self._processed = None  # scheduler, result, requests, step and span of the batch whose result is being processed
         self._grammar_queue = 0
         self._queues = None  # running and waiting requests when they were last recorded
+        if self.requests is not None:
+            quietly(_observe_ends, scheduler)
 
     def launch(self, scheduler, launched):
         """Opens the span of a batch that is being launched. Returns the function to call when the call ends."""
@@ -125,6 +130,13 @@ class SchedulerObserver:
             opened.close(error, args)
             self.turn_ns = now_ns()
 
+    def produce_outside(self, requests):
+        """Ends requests whose last outputs are sent outside of a batch."""
+        if self._processed is None and self.requests:
+            ended = [one for one in requests if one.finished_reason is not None]
+            if ended:
+                self.requests.produce(ended)
+
     def _count_requests(self, scheduler, step=None):
         """Records the numbers of requests if they have changed, and the tokens of a step whose result was processed. Records the use of the KV cache with them, or after some steps. Returns the number of waiting requests."""
         running, waiting = queues = self.requests.running, len(scheduler.waiting_queue)
@@ -139,7 +151,7 @@ class SchedulerObserver:
     def _count(self, scheduler, step):
         waiting = self._count_requests(scheduler, step)
         self.cache.record()
-        queued = len(getattr(getattr(scheduler, "grammar_manager", scheduler), "grammar_queue", ()))
+        queued = len(_grammar_queue(scheduler))
         if queued != self._grammar_queue:
             self._grammar_queue = queued
             counter("grammar_queue", waiting=queued)
@@ -159,11 +171,28 @@ def _used_percent(scheduler):
     return 100.0 * (tokens - available - evictable) / tokens
 
 
+def _grammar_queue(scheduler):
+    return getattr(getattr(scheduler, "grammar_manager", scheduler), "grammar_queue", ())
+
+
 def _alive(scheduler):
     """Returns the ids of all requests that wait or run."""
-    running = getattr(scheduler.running_batch, "reqs", None) or ()
-    last = getattr(getattr(scheduler, "last_batch", None), "reqs", None) or ()
-    return {one.rid for requests in (scheduler.waiting_queue, running, last) for one in requests}
+    batches = scheduler.running_batch, getattr(scheduler, "last_batch", None), *getattr(scheduler, "mbs", ()), *getattr(scheduler, "running_mbs", ())
+    queues = [getattr(scheduler, name, None) for name in DISAGGREGATED_QUEUES]
+    found = [scheduler.waiting_queue, _grammar_queue(scheduler)]
+    found.extend(one.reqs for one in batches if one is not None)
+    found.extend(getattr(queue, name, ()) for queue in queues for name in ("queue", "retracted_queue"))
+    found.extend(queue for queue in queues if isinstance(queue, list))
+    return {getattr(one, "req", one).rid for requests in found for one in requests}
+
+
+def _observe_ends(scheduler):
+    """Hooks what sends outputs and aborts, because requests also end outside of a batch."""
+    streamer = getattr(scheduler, "output_streamer", scheduler)
+    sender = getattr(getattr(scheduler, "ipc_channels", scheduler), "send_to_tokenizer", None)
+    for owner, name, observe in ((streamer, "stream_output", stream_output), (sender, "send_output", send_output)):
+        if callable(getattr(owner, name, None)):
+            chain_class(owner, name, observe)
 
 
 def observer(scheduler):
@@ -245,26 +274,27 @@ def process_batch_result(scheduler, batch, result, *_args, **_kwargs):
     return found.process(scheduler, batch, result)
 
 
-def abort_request(scheduler, *args, **kwargs):
-    """Observes requests being aborted. Those that wait end here; the others have one more output."""
-    found = _observers.get(id(scheduler))
-    if not found or not found.requests:
-        return None
-    before = [one.rid for one in scheduler.waiting_queue]
-
-    def leave(_result, _error):
-        after = {one.rid for one in scheduler.waiting_queue}
-        for request_id in before:
-            if request_id not in after:
-                found.requests.finished(request_id, "abort")
-
-    return leave
+def stream_output(_streamer, *args, **kwargs):
+    """Observes outputs being sent. Without a batch, requests end whose KV cache was transferred or that failed."""
+    requests = argument(args, kwargs, 0, "reqs")
+    for found in _observers.values():
+        if found:
+            found.produce_outside(requests)
 
 
-def send_abort_output(scheduler, *args, **kwargs):
-    """Observes the end of a request that has no more outputs: it was aborted while it waited, or was refused."""
-    found = _observers.get(id(scheduler))
-    request_id = getattr(argument(args, kwargs, 1, "req"), "rid", None)
-    if found and found.requests and request_id is not None:
-        return lambda _result, _error: found.requests.finished(request_id, "abort")
-    return None
+def send_output(_sender, *args, **kwargs):
+    """Observes a message to the tokenizer manager. An abort is the end of a request that has no more outputs: it was aborted while it waited, or was refused."""
+    message = argument(args, kwargs, 0, "output")
+    if type(message).__name__ == "AbortReq":
+        _aborted(message.rid)
+
+
+def _aborted(request_id):
+    for found in _observers.values():
+        if found and found.requests:
+            found.requests.finished(request_id, "abort")
+
+
+def send_abort_output(_scheduler, *args, **kwargs):
+    """Observes an abort being sent, which goes to another object if SGLang's server is written in Rust."""
+    _aborted(getattr(argument(args, kwargs, 1, "req"), "rid", None))

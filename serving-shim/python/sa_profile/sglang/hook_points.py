@@ -10,7 +10,8 @@ import sys
 from .._hooks.sources import print_table
 
 MANAGERS = "sglang.srt.managers"
-PROFILER = f"{MANAGERS}.scheduler_components.profiler_manager"
+COMPONENTS = f"{MANAGERS}.scheduler_components"
+PROFILER = f"{COMPONENTS}.profiler_manager"
 FORWARD_MODE = "sglang.srt.model_executor.forward_batch_info"
 TIMES = "sglang.srt.observability.req_time_stats"
 
@@ -19,12 +20,12 @@ POINTS = [
     (f"{MANAGERS}.scheduler", None, "setproctitle"),
     *((f"{MANAGERS}.scheduler", "Scheduler", name) for name in (
         "__init__", "handle_generate_request", "handle_embedding_request", "_add_request_to_queue", "run_batch",
-        "process_batch_result", "abort_request", "forward_ct", "waiting_queue", "running_batch", "last_batch", "enable_overlap", "spec_algorithm",
+        "process_batch_result", "forward_ct", "waiting_queue", "running_batch", "last_batch", "enable_overlap", "spec_algorithm",
         "tree_cache", "token_to_kv_pool_allocator", "max_total_num_tokens", "max_running_requests",
     )),
     *((f"{MANAGERS}.schedule_batch", "ScheduleBatch", name) for name in ("reqs", "forward_mode", "extend_num_tokens", "decoding_reqs")),
     *((f"{MANAGERS}.schedule_batch", "Req", name) for name in (
-        "rid", "origin_input_ids", "output_ids", "output_ids_through_stop", "finished_reason", "cached_tokens", "time_stats",
+        "rid", "origin_input_ids", "output_ids", "output_ids_through_stop", "finished_reason", "cached_tokens", "is_retracted", "time_stats",
     )),
     *((FORWARD_MODE, "ForwardMode", name) for name in ("is_extend", "is_decode")),
     *((f"{MANAGERS}.utils", "GenerationBatchResult", name) for name in ("can_run_cuda_graph", "next_token_ids")),
@@ -52,6 +53,8 @@ OPTIONAL = [
     (f"{MANAGERS}.data_parallel_controller", None, "load_plugins"),
     ("sglang.srt.runtime_context", None, "get_parallel"),
     *((f"{MANAGERS}.scheduler", "Scheduler", name) for name in ("send_abort_output", "on_idle", "_record_scheduler_state_for_paused_engine", "grammar_manager", "ps")),
+    (f"{COMPONENTS}.output_streamer", "SchedulerOutputStreamer", "stream_output"),
+    (f"{COMPONENTS}.output_sender", "SenderWrapper", "send_output"),
     *((f"{MANAGERS}.schedule_batch", "Req", f"cached_tokens_{tier}") for tier in ("device", "host", "storage")),
     *((f"{MANAGERS}.utils", "GenerationBatchResult", name) for name in (
         "accept_lens", "num_correct_drafts_per_req_cpu", "speculative_num_draft_tokens",
@@ -65,6 +68,8 @@ OPTIONAL = [
     ("sglang.srt.mem_cache.unified_radix_cache", "UnifiedRadixCache", "evict_for_alloc"),
     ("sglang.srt.constrained.grammar_manager", "GrammarManager", "grammar_queue"),
     # Names that older versions have instead of some of these.
+    (f"{MANAGERS}.scheduler_output_processor_mixin", "SchedulerOutputProcessorMixin", "stream_output"),
+    (f"{MANAGERS}.scheduler", "SenderWrapper", "send_output"),
     *((f"{MANAGERS}.scheduler_profiler_mixin", "SchedulerProfilerMixin", name) for name in ("init_profile", "start_profile", "profile")),
     *((f"{MANAGERS}.scheduler", "Scheduler", name) for name in ("grammar_queue", "self_check_during_idle", "tp_rank", "attn_tp_rank", "pp_rank", "dp_rank")),
     (f"{MANAGERS}.utils", "GenerationBatchResult", "accept_length_per_req_cpu"),

@@ -271,6 +271,28 @@ def test_idle_batches_of_a_rank_are_recorded_as_such(record, loop):
     assert not any(one.get("decode_requests") or one.get("prefill_requests") for one in batches)
 
 
+@pytest.mark.parametrize("loop", [{}, NORMAL])
+def test_a_request_preempted_by_one_of_higher_priority_is_resumed(record, loop):
+    """SGLang puts it back in the queue as it does for a new request."""
+    trace = record(preempted, loop)
+    assert [one["name"] for one in life(trace, "a-1")] == [*LIFE[:3], "request.preempted", "request.resumed", "request.finished"]
+    assert trace.args("requests")[-1] == dict(running=0, waiting=0) and trace.stderr == ""
+
+
+def preempted(loop):
+    """Makes a running request wait again as SGLang's priority scheduling does."""
+    made = fake.scheduler(**NORMAL)
+    fake.send(made, fake.request("a-1", tokens=6))
+    made.turn()
+    made.turn()
+    (req,) = made.running_batch.reqs
+    made.running_batch.release_req(0, 0)
+    made.running_batch.filter_batch(reqs_to_exclude=[req])
+    made.last_batch = None
+    made._add_request_to_queue(req)
+    fake.turn(made)
+
+
 def in_a_pipeline():
     """Processes results as a pipeline does: another rank has computed them, so they are other objects than `run_batch` returned."""
     import gc
@@ -334,6 +356,44 @@ def test_a_cache_of_two_kinds_has_no_use_in_percent(record):
     assert trace.stderr == "" and trace.args("kv_cache") == []
     assert max(one["running"] for one in trace.args("requests")) == 2
     assert trace.args("prefix_cache")[-1]["queries"] == 10
+
+
+# Requests that end outside of a batch
+
+
+def sent_without_a_batch():
+    """Ends requests as a prefill server does once their KV cache is transferred."""
+    made = fake.scheduler(**NORMAL)
+    fake.send(made, fake.request("a-1", tokens=6))
+    made.turn()
+    (req,) = made.running_batch.reqs or made.last_batch.reqs
+    req.finished_reason = fake.module("managers.schedule_batch").FINISH_LENGTH(length=0)
+    made.running_batch, made.last_batch = type(made.last_batch)(reqs=[]), None
+    made.output_streamer.stream_output([req], False)
+
+
+def test_a_request_that_ends_after_its_last_batch_ends(record):
+    trace = record(sent_without_a_batch)
+    assert life(trace, "a-1")[-1]["name"] == "request.finished" and trace.stderr == ""
+    assert [(one["reason"], one["output_tokens"]) for one in trace.args("request.finished")] == [("length", 1)]
+
+
+def refused():
+    """Refuses a request as versions before 0.5.23 do if too many wait."""
+    made = fake.scheduler(**NORMAL)
+    abort = fake.module("managers.io_struct").AbortReq
+    made._abort_on_queued_limit = lambda req: made.send_to_tokenizer.send_output(abort(rid=req.rid), req)
+    queue = made.waiting_queue
+    made.grammar_manager.process_req_with_grammar = lambda req: made._abort_on_queued_limit(req) or True
+    fake.send(made, fake.request("a-1"))
+    made.turn()
+    print(len(queue))
+
+
+def test_a_refused_request_ends(record):
+    trace = record(refused, FAKE_SGLANG_WITHOUT="managers.scheduler:Scheduler.send_abort_output")
+    assert [(one["request_id"], one["reason"]) for one in trace.args("request.finished")] == [("a-1", "abort")]
+    assert trace.stdout == "0\n" and trace.stderr == ""
 
 
 # Recording that starts late, and profile requests
@@ -400,9 +460,9 @@ def test_a_profile_records_some_batches(record):
 
 
 def test_a_missing_hook_point_is_reported_once(record):
-    trace = record(fake.schedule, "a-1", FAKE_SGLANG_WITHOUT="managers.scheduler:Scheduler.abort_request")
-    assert trace.stderr == "sa_profile: SGLang plugin: this SGLang has no Scheduler.abort_request: its spans are missing\n"
-    assert len(trace.named("Scheduler.run_batch")) == 3
+    trace = record(fake.scheduler, FAKE_SGLANG_WITHOUT="managers.scheduler:Scheduler.run_batch")
+    assert trace.stderr == "sa_profile: SGLang plugin: this SGLang has no Scheduler.run_batch: its spans are missing\n"
+    assert trace.named("Scheduler.__init__")
 
 
 def test_what_only_some_versions_have_is_not_missed(record):
