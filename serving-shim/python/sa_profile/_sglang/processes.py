@@ -6,6 +6,7 @@ from importlib import import_module
 
 from .._engine import processes
 from .._hooks.chain import argument, chain_if_there
+from .._hooks.warnings import quietly
 
 PREFIX = "sglang::"
 SERVER = f"{PREFIX}http_server"  # SGLang gives the main process, which serves HTTP, no title
@@ -50,8 +51,12 @@ def hook_target(module, name, start):
         setattr(module, name, start)
 
 
+def _register():
+    import_module(".plugin", __package__).register()
+
+
 def run_target(module, name, args, kwargs):
     """Runs SGLang's function in a child process after the plugin was registered."""
-    import_module(".plugin", __package__).register()
+    quietly(_register)
     target = _targets.get(name)  # of a forked child
     return (target or getattr(import_module(module), name))(*args, **kwargs)
