@@ -86,7 +86,6 @@ OPTIONAL = [
 ]
 
 
-
 def main(arguments):
     """Prints the table as Markdown and returns the exit code."""
     return print_table(__doc__, POINTS, OPTIONAL, arguments)
