@@ -116,13 +116,13 @@ class EngineRequests:
         if one is None:
             return
         outputs = self._step_outputs
-        if tokens or not was_open:
-            self._set_running(one, True)
         if tokens and (was_open or not one.output_tokens):  # otherwise `joined` has counted them
             if not one.output_tokens:
                 first_ns, args = self.first_token(outputs, at, one, ts_ns)
                 one.span.instant("request.first_token", ts_ns=first_ns, **args)
             one.add(tokens)
+        if tokens or not was_open:
+            self._set_running(one, True)
         if self._is_verbose:
             one.span.instant("request.output", level="verbose", ts_ns=ts_ns, tokens=tokens)
         if finish_reason is not None:

@@ -62,20 +62,26 @@ class Requests(EngineRequests):
         """Records which requests a batch starts or resumes. A long prompt is computed by several batches."""
         for theirs in batch.reqs:
             one = self.open.get(theirs.rid)
-            if one is None or one.is_running:
-                continue
-            stats = theirs.time_stats
-            # Before 0.5.10 there is no stamp of the return after a retraction.
-            ts_ns = stamp_ns(stats, "last_forward_entry_time" if one.preemptions else "forward_entry_time")
-            cached = theirs.cached_tokens
-            tiers = {f"cached_{tier}_tokens": getattr(theirs, f"cached_tokens_{tier}", 0) for tier in TIERS}
-            tiers = {name: tokens for name, tokens in tiers.items() if tokens}
-            if tiers:
-                tiers["cached_device_tokens"] = theirs.cached_tokens_device
-            if not one.preemptions:
-                self._cache.add("queries", len(theirs.origin_input_ids))
-                self._cache.add("hits", cached)
-            self.started(theirs.rid, ts_ns, None, cached, **tiers)
+            if one is not None and not one.is_running:
+                self._start(theirs, one)
+
+    def _start(self, theirs, one):
+        stats = theirs.time_stats
+        if not one.is_queued:  # a disaggregated server queues requests after a transfer
+            queued_ns = stamp_ns(stats, "wait_queue_entry_time")
+            if queued_ns is not None:
+                self.queued(theirs.rid, queued_ns)
+        # Before 0.5.10 there is no stamp of the return after a retraction.
+        ts_ns = stamp_ns(stats, "last_forward_entry_time" if one.preemptions else "forward_entry_time")
+        cached = theirs.cached_tokens
+        tiers = {f"cached_{tier}_tokens": getattr(theirs, f"cached_tokens_{tier}", 0) for tier in TIERS}
+        tiers = {name: tokens for name, tokens in tiers.items() if tokens}
+        if tiers:
+            tiers["cached_device_tokens"] = theirs.cached_tokens_device
+        if not one.preemptions:
+            self._cache.add("queries", len(theirs.origin_input_ids))
+            self._cache.add("hits", cached)
+        self.started(theirs.rid, ts_ns, None, cached, **tiers)
 
     def produce(self, batch_requests):
         """Counts the outputs of a batch. Returns the number of their tokens."""
@@ -85,8 +91,10 @@ class Requests(EngineRequests):
         finally:
             self._batch = ()
 
-    def first_token(self, outputs, at, _one, ts_ns):
-        """Returns SGLang's own time of the first token."""
+    def first_token(self, outputs, at, one, ts_ns):
+        """Returns SGLang's own time of the first token. A decode server starts its requests without a batch that extends them."""
+        if not one.is_running:
+            self._start(outputs[at], one)
         return stamp_ns(outputs[at].time_stats, "prefill_finished_time") or ts_ns, {}
 
     def last_output(self, outputs, at, finish_reason, ts_ns):

@@ -358,7 +358,31 @@ def test_a_cache_of_two_kinds_has_no_use_in_percent(record):
     assert trace.args("prefix_cache")[-1]["queries"] == 10
 
 
-# Requests that end outside of a batch
+# Requests that start or end outside of a batch
+
+
+def started_without_a_batch():
+    """Starts a request as a decode server does: it is queued once its prompt is transferred, and no batch extends it."""
+    made = fake.scheduler(**NORMAL)
+    times = fake.module("observability.req_time_stats").SchedulerReqTimeStats
+    stamp, times.set_wait_queue_entry_time = times.set_wait_queue_entry_time, lambda _stats: None
+    fake.send(made, fake.request("a-1"))
+    made.ingest_requests()
+
+    def run_unseen(batch):
+        del made.run_batch
+        return type(made).run_batch.__wrapped__(made, batch)
+
+    made.run_batch = run_unseen
+    stamp(made.waiting_queue[0].time_stats)
+    fake.turn(made)
+
+
+def test_a_request_that_no_batch_extends_is_queued_and_scheduled(record):
+    trace = record(started_without_a_batch)
+    assert [one["name"] for one in life(trace, "a-1")] == LIFE and trace.stderr == ""
+    assert [one["mode"] for one in trace.args("Scheduler.run_batch")] == ["decode", "decode"]
+    assert max(one["running"] for one in trace.args("requests")) == 1
 
 
 def sent_without_a_batch():
