@@ -190,9 +190,9 @@ def _observe_ends(scheduler):
     """Hooks what sends outputs and aborts, because requests also end outside of a batch."""
     streamer = getattr(scheduler, "output_streamer", scheduler)
     sender = getattr(getattr(scheduler, "ipc_channels", scheduler), "send_to_tokenizer", None)
-    for owner, name, observe in ((streamer, "stream_output", stream_output), (sender, "send_output", send_output)):
-        if callable(getattr(owner, name, None)):
-            chain_class(owner, name, observe)
+    if callable(getattr(streamer, "stream_output", None)):
+        chain_class(streamer, "stream_output", stream_output)
+    chain_if_there(sender, "send_output", send_output)  # only this object, because its class also sends the outputs of each step
 
 
 def observer(scheduler):
@@ -282,7 +282,7 @@ def stream_output(_streamer, *args, **kwargs):
             found.produce_outside(requests)
 
 
-def send_output(_sender, *args, **kwargs):
+def send_output(*args, **kwargs):
     """Observes a message to the tokenizer manager. An abort is the end of a request that has no more outputs: it was aborted while it waited, or was refused."""
     message = argument(args, kwargs, 0, "output")
     if type(message).__name__ == "AbortReq":
