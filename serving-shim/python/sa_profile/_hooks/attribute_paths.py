@@ -3,6 +3,8 @@
 Imports no standard module, for the reason given in `_tracking`.
 """
 
+from _thread import get_ident
+
 from .._tracking.function_spans import FunctionSpans, truncate
 from .warnings import described, warn_once
 
@@ -23,37 +25,46 @@ class PathSpans(FunctionSpans):
         parameters = _Parameters(function)
         values = [(_Path(name, *path), parameters.find(path[2]) if path[2] is not None else None) for path in paths]
         self._of_arguments = [(path, argument) for path, argument in values if argument is not None]
-        self._of_result = [path for path, argument in values if path.root is None]
+        self._of_result = [(path, _same) for path, argument in values if path.root is None]
         for path, argument in values:
             if argument is None and path.root is not None:
                 path.report(f"the function has no parameter {path.root}")
         self.has_result_args = bool(self._of_result)
+        self._reading_threads = set()
 
     def are_shared(self):
         return not self._of_arguments and not self._of_result
 
     def args(self, args, kwargs):
-        found = {}
-        for path, argument in self._of_arguments:
-            try:
-                found[path.arg] = path.follow(argument(args, kwargs))
-            except Exception as error:
-                path.report(described(error))
-        return found
+        return self._read(self._of_arguments, args, kwargs)
 
     def result_args(self, result):
-        found = {}
-        for path in self._of_result:
-            try:
-                found[path.arg] = path.follow(result)
-            except Exception as error:
-                path.report(described(error))
+        return self._read(self._of_result, result)
+
+    def _read(self, paths, *values):
+        """Returns the args of the paths. Each path comes with a function that returns the value it begins with, from the arguments or the result."""
+        found, thread = {}, get_ident()
+        if thread in self._reading_threads:
+            return found  # the code of a property, which this thread is reading, calls the hooked function itself
+        self._reading_threads.add(thread)
+        try:
+            for path, root in paths:
+                try:
+                    found[path.arg] = path.follow(root(*values))
+                except Exception as error:
+                    path.report(described(error))
+        finally:
+            self._reading_threads.discard(thread)
         return found
 
     def item_args(self, item):
         return {}
 
     last_item_args = result_args
+
+
+def _same(value):
+    return value
 
 
 class _Path:

@@ -11,7 +11,7 @@ from .._tracking.function_spans import FunctionSpans
 from .._tracking.wrappers import wrap_async_generator, wrap_call, wrap_call_with_args, wrap_coroutine_with_args, wrap_generator
 from . import calls
 from .imports import when_any_is_imported
-from .warnings import warn_once
+from .warnings import described, warn_once
 
 MARK = "_sa_profile_tracked"
 FUNCTION: type = type(lambda: None)
@@ -104,7 +104,10 @@ class NamedFunctions:
             return  # the module was handled before, or sys.monitoring covers the function
         wrapper = _wrap(function, self.spans(qualified_name, function))
         setattr(wrapper, MARK, True)
-        setattr(owner, name, wrapper if member is function else type(member)(wrapper))
+        try:
+            setattr(owner, name, wrapper if member is function else type(member)(wrapper))
+        except Exception as error:  # of a metaclass
+            warn_once(f"{function.__module__}:{qualified_name} cannot be wrapped ({described(error)}): its spans are missing")
 
 
 def _has_members(module):

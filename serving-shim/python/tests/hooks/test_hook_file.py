@@ -210,6 +210,20 @@ def test_an_error_without_a_text_or_with_a_long_one_changes_nothing(hooked, tmp_
     assert "ValueError: prompt prompt" in long and len(long) < 400
 
 
+def test_a_property_may_call_the_hooked_function(hooked, tmp_path):
+    (tmp_path / "queue_of.py").write_text("class Queue:\n    def size(self):\n        return 1\n    @property\n    def load(self):\n        return self.size()\n")
+    recorded = hooked(hook("queue_of:Queue.size", "args: {load: self.load}"), "import queue_of\nassert queue_of.Queue().size() == 1\n")
+    assert (recorded.stderr, recorded.args("Queue.size")) == ("", [{}, {"load": 1}])
+
+
+@pytest.mark.parametrize("function", ["Fixed.f", "*"])
+def test_a_class_that_cannot_be_changed_is_one_warning(hooked, tmp_path, function):
+    (tmp_path / "fixed.py").write_text("class Meta(type):\n    def __setattr__(self, name, value):\n        raise TypeError('fixed')\nclass Fixed(metaclass=Meta):\n    def f(self):\n        return 1\nclass Other:\n    def g(self):\n        return 1\n")
+    recorded = hooked(hook(f'"fixed:{function}"'), "import fixed\nassert fixed.Fixed().f() == fixed.Other().g() == 1\n")
+    assert recorded.stderr == "sa_profile: fixed:Fixed.f cannot be wrapped (TypeError: fixed): its spans are missing\n"
+    assert len(recorded.named("Other.g")) == (function == "*")
+
+
 def test_ids_of_requests_are_never_cut(hooked):
     file = hook("kitchen.oven:Oven.bake", "args:", "  request_ids: result", "  others: loaves[].id")
     recorded = hooked(file, "from kitchen.oven import *\nOven().bake([Loaf(f'r{i}') for i in range(40)])\n")
