@@ -12,6 +12,8 @@ use crate::path::Path;
 const VERSIONED_BY: [(&str, &str); 1] = [("vllm_ascend", "vllm")];
 /// The value of `handler` that means a span.
 const TIMER: &str = "timer";
+/// The values of `enabled` that mean no hook, in lower case. The other profilers read YAML 1.1.
+const OFF: [&str; 3] = ["false", "no", "off"];
 
 /// Returns true if a mapping has symbols as keys, as files of `ms_service_metric` may.
 pub(crate) fn is_map_of_symbols(members: &[(Key, Node)]) -> bool {
@@ -72,7 +74,8 @@ impl Reader {
         if let Some((_, package)) = versioned_by {
             hook.package = (*package).to_owned();
         }
-        if member(members, "enabled").is_some_and(|node| text(node) == Ok("false")) {
+        let enabled = member(members, "enabled").and_then(|node| text(node).ok());
+        if enabled.is_some_and(|text| OFF.contains(&&*text.to_ascii_lowercase())) {
             return;
         }
         for (key, node) in members {
@@ -209,7 +212,7 @@ mod tests {
 - just a text
 - symbol: nothing
 - symbol: a:off
-  enabled: false
+  enabled: False
 ";
         let file = hooks_in(text).unwrap();
         assert_eq!(
