@@ -4,6 +4,8 @@ use saphyr_parser::{Event, Parser, ScalarStyle};
 
 /// Maximum nesting of a document. Files of hooks need 6.
 const MAX_DEPTH: usize = 16;
+/// Maximum length of a message in characters. It quotes values, and the file may be any text.
+const MAX_CHARS: usize = 240;
 
 /// A mistake in a file, with its line.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,10 +16,11 @@ pub(crate) struct Problem {
 
 impl Problem {
     pub(crate) fn new(line: usize, text: impl Into<String>) -> Problem {
-        Problem {
-            line,
-            text: text.into(),
+        let mut text = text.into();
+        if let Some((end, _)) = text.char_indices().nth(MAX_CHARS) {
+            text.replace_range(end.., "…");
         }
+        Problem { line, text }
     }
 }
 
@@ -183,6 +186,12 @@ mod tests {
                 "{text}: {found:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_message_quotes_only_the_start_of_a_long_value() {
+        let problem = Problem::new(1, format!("found {}", "é".repeat(1000)));
+        assert_eq!(problem.text, format!("found {}…", "é".repeat(234)));
     }
 
     #[test]

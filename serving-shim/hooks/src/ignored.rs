@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+/// Maximum number of descriptions in a text.
+const MAX_PARTS: usize = 24;
+
 /// Parts of a file that were ignored, by description, with the line of the first one and their number.
 #[derive(Debug, Default)]
 pub(crate) struct Ignored(BTreeMap<String, (usize, usize)>);
@@ -17,7 +20,25 @@ impl Ignored {
             1 => format!("{what} (line {line})"),
             _ => format!("{what} ({count} times, first in line {line})"),
         });
-        let all: Vec<_> = parts.collect();
+        let mut all: Vec<_> = parts.take(MAX_PARTS).collect();
+        if self.0.len() > MAX_PARTS {
+            all.push(format!("and {} others", self.0.len() - MAX_PARTS));
+        }
         (!all.is_empty()).then(|| all.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_descriptions_are_part_of_the_text() {
+        let mut ignored = Ignored::default();
+        for number in 0..30 {
+            ignored.add(format!("key{number:02}"), number);
+        }
+        let text = ignored.text().unwrap();
+        assert!(text.ends_with("key23 (line 23), and 6 others"), "{text}");
     }
 }

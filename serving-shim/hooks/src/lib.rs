@@ -35,8 +35,8 @@ pub use hook::{Arg, Hook, Level};
 pub use path::{Path, Root, Step};
 pub use version::is_version_between;
 
-/// Maximum size of a file. The lists of other profilers have about 5 kB.
-const MAX_BYTES: u64 = 1 << 20;
+/// Maximum size of a file. The lists of other profilers have about 5 kB. Each process reads the file, and compares each key with the others.
+const MAX_BYTES: u64 = 1 << 17;
 
 /// The hooks of a file.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub enum Error {
 /// Reads a file of hooks.
 ///
 /// # Errors
-/// Returns [`Error::Unreadable`] for a file that cannot be read, is not a regular file, is larger than 1 MiB or is not UTF-8. Otherwise returns the errors of
+/// Returns [`Error::Unreadable`] for a file that cannot be read, is not a regular file, is larger than 128 KiB or is not UTF-8. Otherwise returns the errors of
 /// [`parse`].
 pub fn read(path: &FilePath) -> Result<HookFile, Error> {
     let text = read_text(path).map_err(|source| Error::Unreadable {
@@ -91,7 +91,7 @@ fn read_text(path: &FilePath) -> io::Result<String> {
     let mut text = String::new();
     let mut start = fs::File::open(path)?.take(MAX_BYTES + 1);
     if start.read_to_string(&mut text)? as u64 > MAX_BYTES {
-        return Err(io::Error::other("expected at most 1 MiB"));
+        return Err(io::Error::other("expected at most 128 KiB"));
     }
     Ok(text)
 }
@@ -143,8 +143,8 @@ mod tests {
                 "latin.yaml: stream did not contain valid UTF-8",
             ),
             (
-                file("large.yaml", &vec![b'#'; 1 << 21]),
-                "expected at most 1 MiB",
+                file("large.yaml", &vec![b'#'; 1 << 18]),
+                "expected at most 128 KiB",
             ),
             (
                 file("broken.yaml", b"hooks:\n  - ["),

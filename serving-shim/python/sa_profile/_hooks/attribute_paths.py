@@ -1,6 +1,6 @@
 """Follows paths such as `result.batches[0].size` from a call's arguments or result to the args of its span. It only reads attributes and items, and evaluates nothing.
 
-Imports no standard module, for the reason given in `_tracking`.
+Imports no standard module, for the reason given in `_tracking`. `_thread` is a part of the interpreter.
 """
 
 from _thread import get_ident
