@@ -78,7 +78,7 @@ mod _sa_profile {
         },
         launch::{Launch, launch_timed, launch_walls},
         merge::{merge, merge_report},
-        point::{counter, duration, flow, instant, thread_duration},
+        point::{counter, duration, flow, instant, record_since, thread_duration},
         process::{
             after_fork_in_child, announce, attach, directory, dropped, engine_settings, flush,
             fragment, is_enabled, is_main, levels, now_ns, run, set_process_name, set_thread_name,

@@ -273,6 +273,19 @@ pub(crate) fn write_duration(
     }
 }
 
+/// Records a span without args that began at `began_ns`, in ns of `CLOCK_MONOTONIC`, and ends now. Returns the time of its end.
+#[pyfunction]
+#[pyo3(signature = (name, category, began_ns, /))]
+pub(crate) fn record_since(py: Python<'_>, name: &str, category: &str, began_ns: u64) -> u64 {
+    let end_ns = now_ns();
+    if sa_recorder::__wants(Level::E2e) {
+        let took_ns = i64::try_from(end_ns.saturating_sub(began_ns)).unwrap_or(i64::MAX);
+        let times = (Some(began_ns), took_ns);
+        write_duration(py, Level::E2e, (category, name), times, &Args::new());
+    }
+    end_ns
+}
+
 /// Encodes a dict of keywords as args for the recorder.
 pub(crate) fn encode_args(dict: Option<&Bound<'_, PyDict>>) -> Args {
     Args::from_text(std::mem::take(&mut Scratch::encode(dict).0))

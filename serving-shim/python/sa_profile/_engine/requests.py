@@ -42,8 +42,7 @@ class EngineRequests:
         self.open = {}
         self.running = 0  # number of open requests that are in a batch
         self._outputs = OutputCounter(layout)
-        # Of the step whose outputs are being counted.
-        self._step_outputs = None
+        self.step_outputs = None  # the outputs that are being counted
         self._step_ns = None
         self._is_verbose = False
 
@@ -101,12 +100,12 @@ class EngineRequests:
 
     def produced(self, outputs, ts_ns=None):
         """Counts a step's outputs, and records first tokens and ends. Returns the number of their tokens."""
-        self._step_outputs, self._step_ns = outputs, ts_ns
+        self.step_outputs, self._step_ns = outputs, ts_ns
         self._is_verbose = is_enabled("verbose")
         try:
             return self._outputs.count(outputs, self.open, self._handle, self._is_verbose)
         finally:
-            self._step_outputs = None
+            self.step_outputs = None
 
     def _handle(self, at, request_id, tokens, finish_reason):
         """Handles an output that is not simply counted."""
@@ -115,7 +114,7 @@ class EngineRequests:
         one = self.find(request_id)
         if one is None:
             return
-        outputs = self._step_outputs
+        outputs = self.step_outputs
         if tokens and (was_open or not one.output_tokens):  # otherwise `joined` has counted them
             if not one.output_tokens:
                 first_ns, args = self.first_token(outputs, at, one, ts_ns)

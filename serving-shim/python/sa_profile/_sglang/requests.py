@@ -34,11 +34,10 @@ class Requests(EngineRequests):
     def __init__(self, cache, speculates):
         super().__init__(SPECULATIVE_LAYOUT if speculates else LAYOUT)
         self._cache = cache
-        self._batch = ()  # SGLang's requests whose outputs are being counted
 
     def joined(self, request_id):
         """Returns what SGLang knows of a request that arrived while recording was off. In the overlap loop, a finished or retracted request is in one further batch, and is not opened for that."""
-        for theirs in self._batch:
+        for theirs in self.step_outputs or ():
             if theirs.rid == request_id and theirs.finished_reason is None and not theirs.is_retracted and not is_health_check(request_id):
                 return len(theirs.origin_input_ids), len(theirs.output_ids)
         return None
@@ -82,14 +81,6 @@ class Requests(EngineRequests):
             self._cache.add("queries", len(theirs.origin_input_ids))
             self._cache.add("hits", cached)
         self.started(theirs.rid, ts_ns, None, cached, **tiers)
-
-    def produce(self, batch_requests):
-        """Counts the outputs of a batch. Returns the number of their tokens."""
-        self._batch = batch_requests
-        try:
-            return self.produced(batch_requests)
-        finally:
-            self._batch = ()
 
     def first_token(self, outputs, at, one, ts_ns):
         """Returns SGLang's own time of the first token. A decode server starts its requests without a batch that extends them."""

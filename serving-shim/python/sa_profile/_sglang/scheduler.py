@@ -3,8 +3,8 @@
 The time between two recorded calls in a turn of its loop is `Scheduler.schedule`: the scheduler receives requests and chooses a batch. No function is wrapped for it.
 """
 
-from .. import counter, duration, flow, now_ns
-from .._sa_profile import is_enabled, open_span, record_step_counters
+from .. import counter, flow, now_ns
+from .._sa_profile import is_enabled, open_span, record_since, record_step_counters
 from .._engine import REQUEST
 from .._engine.batches import Batches
 from .._hooks.chain import argument, chain, chain_if_there
@@ -69,7 +69,7 @@ class SchedulerObserver:
         """Opens the span of a batch that is being launched. Returns the function to call when the call ends."""
         began_ns, self.turn_ns = self.turn_ns, 0
         if began_ns and self.requests is not None:
-            duration("Scheduler.schedule", cat="scheduler", start_ns=began_ns, dur_ns=now_ns() - began_ns)
+            record_since("Scheduler.schedule", "scheduler", began_ns)
         step, kind = batch.describe(launched, self._last_step, scheduler.forward_ct + 1, self.has_ranks)
         self._last_step = step
         opened = step.open_span("Scheduler.run_batch", "scheduler")
@@ -107,7 +107,7 @@ class SchedulerObserver:
         if step is None:
             opened = open_span("Scheduler.process_batch_result", cat="scheduler")
         else:
-            opened = open_span("Scheduler.process_batch_result", cat="scheduler", batch=step.number)
+            opened = step.open_result("Scheduler.process_batch_result", "scheduler")
             if self.has_ranks:
                 step.flow("end")
         self._processed = scheduler, result, processed.reqs[:], step, opened
@@ -117,17 +117,17 @@ class SchedulerObserver:
         """Ends the span of a processed batch: counts its outputs, and records queues and caches."""
         (scheduler, result, requests, step, opened), self._processed = self._processed, None
         opened.set_end()
-        args = {}
+        tokens, speculated = 0, None
         try:
-            args = dict(outputs=len(requests), output_tokens=self.requests.produce(requests), graph=bool(getattr(result, "can_run_cuda_graph", False)))
+            tokens = self.requests.produced(requests)
             speculated = batch.speculation(result) if self.speculates else None
             if speculated is not None:
-                args.update(speculated.args())
                 speculated.record()
             if is_enabled():
                 self._count(scheduler, step)
         finally:
-            opened.close(error, args)
+            graph = bool(getattr(result, "can_run_cuda_graph", False))
+            opened.close_outputs(error, len(requests), tokens, graph, None if speculated is None else speculated.args())
             self.turn_ns = now_ns()
 
     def produce_outside(self, requests):
@@ -135,7 +135,7 @@ class SchedulerObserver:
         if self._processed is None and self.requests:
             ended = [one for one in requests if one.finished_reason is not None]
             if ended:
-                self.requests.produce(ended)
+                self.requests.produced(ended)
 
     def _count_requests(self, scheduler, step=None):
         """Records the numbers of requests if they have changed, and the tokens of a step whose result was processed. Records the use of the KV cache with them, or after some steps. Returns the number of waiting requests."""

@@ -125,17 +125,15 @@ class SchedulerObserver:
         """Ends the span of a step whose results were passed to its requests."""
         opened.set_end()
         self.updating = False
-        args = speculated.args() if speculated else {}
+        outputs = tokens = 0
         try:
             groups = (result or {}).values()
-            outputs = tokens = 0
             for group in groups:
                 tokens += self.requests.produced(group.outputs, from_monotonic(getattr(group, "timestamp", None)))
                 outputs += len(group.outputs)
-            args.update(outputs=outputs, output_tokens=tokens)
             self._count(scheduler, step, speculated, groups)
         finally:
-            opened.close(error, args)
+            opened.close_outputs(error, outputs, tokens, None, speculated.args() if speculated else None)
 
     def _count(self, scheduler, step, speculated, groups):
         if not is_enabled():

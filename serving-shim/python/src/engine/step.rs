@@ -142,6 +142,18 @@ impl Step {
         Step::open_with(slf, name, category, |_| 0)
     }
 
+    /// Opens the span of the call that processes the step's results. Its only arg is the number of the step.
+    #[pyo3(signature = (name, category, /))]
+    fn open_result<'py>(
+        &self,
+        name: &Bound<'py, PyAny>,
+        category: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, OpenSpan>> {
+        let mut text = Scratch::empty();
+        self.push_batch(&mut text.0);
+        open(name, category, &text.0)
+    }
+
     /// Opens the span of the engine's call that passes the step to the workers, and starts the flow arrow there. Returns the function to call when the
     /// observed call ends. The request ids are shown only while the span is open.
     #[pyo3(signature = (name, category, /))]

@@ -50,6 +50,29 @@ impl OpenSpan {
         OpenSpan::close_with(slf, error, &mut text.0);
     }
 
+    /// Ends the span of a call that has processed a step's results, with the number of `outputs` and of their tokens. `graph` is true if a captured graph has
+    /// computed the step, and `None` if that is unknown. Adds the further args in `args`, if they are given.
+    #[pyo3(signature = (error, outputs, output_tokens, graph=None, args=None, /))]
+    fn close_outputs(
+        slf: &Bound<'_, Self>,
+        error: Option<&Bound<'_, PyAny>>,
+        outputs: u64,
+        output_tokens: u64,
+        graph: Option<bool>,
+        args: Option<&Bound<'_, PyDict>>,
+    ) {
+        let mut text = Scratch::empty();
+        value::push_native(&mut text.0, "outputs", &outputs);
+        value::push_native(&mut text.0, "output_tokens", &output_tokens);
+        if let Some(graph) = graph {
+            value::push_native(&mut text.0, "graph", &graph);
+        }
+        if let Some(args) = args {
+            value::push_all(&mut text.0, args);
+        }
+        OpenSpan::close_with(slf, error, &mut text.0);
+    }
+
     /// Ends the span when the observed call ends. A hook that has no further args returns this function, which is then called with the result or the error of
     /// the call.
     #[pyo3(signature = (result, error, /))]
