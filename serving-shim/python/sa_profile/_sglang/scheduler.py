@@ -131,11 +131,9 @@ class SchedulerObserver:
             self.turn_ns = now_ns()
 
     def produce_outside(self, requests):
-        """Ends requests whose last outputs are sent outside of a batch."""
+        """Counts outputs that are not those of a batch's result, and ends requests."""
         if self._processed is None and self.requests:
-            ended = [one for one in requests if one.finished_reason is not None]
-            if ended:
-                self.requests.produced(ended)
+            self.requests.produced(requests)
 
     def _count_requests(self, scheduler, step=None):
         """Records the numbers of requests if they have changed, and the tokens of a step whose result was processed. Records the use of the KV cache with them, or after some steps. Returns the number of waiting requests."""
@@ -275,7 +273,7 @@ def process_batch_result(scheduler, batch, result, *_args, **_kwargs):
 
 
 def stream_output(_streamer, *args, **kwargs):
-    """Observes outputs being sent. Without a batch, requests end whose KV cache was transferred or that failed."""
+    """Observes outputs being sent. Those that are not of a batch's result are a first token that another server has computed, or the end of a request whose KV cache was transferred or that failed."""
     requests = argument(args, kwargs, 0, "reqs")
     for found in _observers.values():
         if found:

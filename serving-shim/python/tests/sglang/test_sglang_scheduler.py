@@ -396,6 +396,25 @@ def sent_without_a_batch():
     made.output_streamer.stream_output([req], False)
 
 
+def with_a_transferred_token():
+    """Sends the first token of a request, which a prefill server has computed, before the first batch."""
+    made = fake.scheduler(**NORMAL)
+    fake.send(made, fake.request("a-1"))
+    made.ingest_requests()
+    (req,) = made.waiting_queue
+    req.output_ids.append(7)
+    made.output_streamer.stream_output([req], False)
+    fake.turn(made)
+
+
+def test_a_transferred_token_is_the_first_one(record):
+    trace = record(with_a_transferred_token)
+    (first,) = trace.named("request.first_token")
+    assert first["ts"] < trace.named("Scheduler.run_batch")[0]["ts"] and trace.stderr == ""
+    ended = trace.one("request.finished")
+    assert (ended["output_tokens"], ended["output_steps"]) == (3, 3)
+
+
 def test_a_request_that_ends_after_its_last_batch_ends(record):
     trace = record(sent_without_a_batch)
     assert life(trace, "a-1")[-1]["name"] == "request.finished" and trace.stderr == ""
