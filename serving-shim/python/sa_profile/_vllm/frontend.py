@@ -174,7 +174,7 @@ def process_outputs(_processor, engine_core_outputs, engine_core_timestamp=None,
             leave(result, error)
             stopped = getattr(result, "reqs_to_abort", None)
             if stopped:  # requests that ended because of a stop text
-                _front.answered(stopped, "stop", received_ns or began_ns)
+                _front.answered(stopped, "stop", received_ns or began_ns, began_ns)
         finally:
             if sending is not None:
                 sending.schedule_end()

@@ -220,16 +220,18 @@ impl FrontRequests {
         Ok(Some(leave))
     }
 
-    /// Records that the answers of requests are complete although their last outputs do not say so, and ends the requests. Ignores ids that are not open.
-    #[pyo3(signature = (request_ids, reason, ts_ns, /))]
+    /// Records that the answers of requests are complete although their last outputs do not say so, and ends the requests. `ts_ns` is the time of their last
+    /// outputs. Their flow arrows end in the last span that began before `flow_ns`. Ignores ids that are not open.
+    #[pyo3(signature = (request_ids, reason, ts_ns, flow_ns, /))]
     fn answered(
         &self,
         request_ids: &Bound<'_, PyAny>,
         reason: &Bound<'_, PyAny>,
         ts_ns: u64,
+        flow_ns: u64,
     ) -> PyResult<()> {
         for request_id in request_ids.try_iter()? {
-            self.end_answered(&request_id?, reason, (ts_ns, ts_ns))?;
+            self.end_answered(&request_id?, reason, (ts_ns, flow_ns))?;
         }
         Ok(())
     }

@@ -207,6 +207,26 @@ def test_each_end_of_a_request_is_its_reason(record):
 
 
 @serves
+async def stopped_by_a_text(server):
+    """Ends a request with a stop text, in a step that vLLM received 20 ms before it processes its outputs."""
+    server.client.send = lambda _request: None
+    await server.add("a-0", 9)
+    (request_id,) = server.processor.queues
+    server.processor.stop.add(request_id)
+    statistics = SimpleNamespace(iteration_timestamp=time.time())
+    time.sleep(0.02)
+    server.processor.process_outputs([SimpleNamespace(request_id=request_id, new_token_ids=[1], finish_reason=None)], 5.0, statistics)
+
+
+def test_the_flow_of_a_request_that_a_text_stops_ends_in_its_last_step(record):
+    trace = record(stopped_by_a_text)
+    (step,) = trace.named("OutputProcessor.process_outputs")
+    (answered,) = trace.named("request.answered")
+    (end,) = [one for one in trace.named("request") if one["ph"] == "f"]
+    assert answered["ts"] < step["ts"] <= end["ts"] <= step["ts"] + step["dur"]
+
+
+@serves
 async def while_off(server):
     from sa_profile._vllm import frontend
 
