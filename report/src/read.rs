@@ -7,7 +7,7 @@ use crate::fold::findings_track::{TraceTimes, TraceView, findings_track};
 use crate::fold::gathered::{Gathered, ROW_BYTES, SLICE_BYTES, VALUE_BYTES};
 use crate::fold::idle_causes::{Roles, idle_causes};
 use crate::fold::launches::{LaunchedSlices, early_words, launches};
-use crate::fold::load_levels::{add_prompt_steps, load_levels};
+use crate::fold::load_levels::{load_levels, with_prompt_steps};
 use crate::fold::name_times::NameTimes;
 use crate::fold::rank_times::rank_times;
 use crate::fold::recorded::{ends, recorded};
@@ -267,8 +267,6 @@ impl Run<'_> {
         let folded = records.fold(gathered.prompts.len(), &runs, self.sorter(), &mut tokens)?;
         drop(records);
         let requests = summary(&folded, self.options.slo, &times.serving);
-        let mut batching = gathered.batchings.finish();
-        add_prompt_steps(&mut batching, &sorted, &folded.decodings);
         let (request, phases) = (folded.requests, folded.phases);
         recorded.cautions.extend(mixed_ids(folded.mixed));
         let (prompts, blocks) = (&gathered.prompts, gathered.blocks.finish()?);
@@ -278,10 +276,9 @@ impl Run<'_> {
         let devices = self.device_tables(on_devices, gathered.launch_ends, &mut edges, clock)?;
         recorded.cautions.extend(early_words(&devices.device));
         let edges = with_edges(edges, &devices.device, &request, &recorded, clock)?;
-        let host = |time: &DeviceTime| (time.process, self.devices.host(time.process));
         let roles = Roles {
             processes: recorded.processes.len(),
-            recorders: devices.device.iter().map(host).collect(),
+            recorders: self.recorders(&devices.device),
             ids: &gathered.process_ids,
             has_requests: !request.is_empty(),
             recorded: &recorded,
@@ -315,7 +312,7 @@ impl Run<'_> {
             spikes: spikes(&request, &load, last_ns),
             request,
             load,
-            batching,
+            batching: with_prompt_steps(gathered.batchings.finish(), &sorted, &folded.decodings),
             stream,
             device,
             worker,
@@ -332,6 +329,12 @@ impl Run<'_> {
         };
         let report = with_verdict(report, gathered.event_times, (&edges, &sorted));
         Ok(report)
+    }
+
+    /// Returns the number of each device and of the process that recorded it.
+    fn recorders(&self, devices: &[DeviceTime]) -> Vec<(usize, usize)> {
+        let recorder = |time: &DeviceTime| (time.process, self.devices.host(time.process));
+        devices.iter().map(recorder).collect()
     }
 
     /// Returns the time to report on.

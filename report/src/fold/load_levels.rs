@@ -91,14 +91,14 @@ pub(crate) fn load_levels(
     levels.filter_map(level).collect()
 }
 
-/// Adds the steps that only prefill while requests of their engine wait for their next token. `steps` are the steps of
+/// Returns the batchings with the steps that only prefill while requests of their engine wait for a token. `steps` are the steps of
 /// all engines.
-pub(crate) fn add_prompt_steps(
-    batchings: &mut [Batching],
+pub(crate) fn with_prompt_steps(
+    mut batchings: Vec<Batching>,
     steps: &Sorted<StepRecord>,
     decodings: &[Decoding],
-) {
-    for batching in batchings {
+) -> Vec<Batching> {
+    for batching in &mut batchings {
         let process = batching.process;
         let own = decodings
             .iter()
@@ -122,6 +122,7 @@ pub(crate) fn add_prompt_steps(
         }
         batching.prompt_step_ns = total_ns / batching.prompt_steps.max(1) as f64;
     }
+    batchings
 }
 
 /// Longest time between two steps that counts for the later one. After a longer pause, nothing was recorded or nothing
