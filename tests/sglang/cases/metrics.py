@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 
 from client import load, realtime_priority
 from latencies import quantile, reported
@@ -21,6 +22,7 @@ OTHER_RANKS = re.compile(r'^.*\btp_rank="(?!0").*\n', re.MULTILINE)
 # Without httptools, times in the trace begin when the server has read the request, so the client's are longer. They are shorter only where a core was taken from the
 # server between an answer's first part and its record.
 SHORTER_MS, LONGER_MS = 50.0, 0.5
+ABORT_S = 2  # SGLang's application returns this long after an answer, when it has looked whether the request must be aborted
 
 
 def run(machine, report):
@@ -39,6 +41,7 @@ def compare(machine, report, ranks):
             timings = asyncio.run(load(server, CONCURRENCY, machine.options.requests, machine.options.tokens))
         # Each rank counts every request. The trace counts it once, for rank 0.
         text = OTHER_RANKS.sub("", scrape(server))
+        time.sleep(2 * ABORT_S)
     requests = machine.report(folder)["request"]
     compare_sums(report, label, list(histograms(requests)), sums(text, "sglang"))
     theirs = totals(text, "sglang")
