@@ -45,7 +45,7 @@ environment() {
   "$venv/bin/python" "$servers/requirements.py" "${wheel[0]}" $left_out > "$scratch/requirements.txt" || broken servers/requirements.py
   VIRTUAL_ENV=$venv "$venv/bin/uv" pip install --quiet -r "$scratch/requirements.txt" &&
     VIRTUAL_ENV=$venv "$venv/bin/uv" pip install --quiet --no-deps "${wheel[0]}" || return 1
-  complete_environment
+  complete_environment || return 1
   echo "$version" > "$venv/ready"
 }
 
