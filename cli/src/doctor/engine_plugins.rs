@@ -1,6 +1,7 @@
 //! Checks whether each engine would load the plugin of the Python package.
 
 use super::finding::{Check, Finding};
+use sa_hooks::is_version_between;
 
 /// An engine that loads plugins by entry points.
 struct Engine {
@@ -15,7 +16,7 @@ struct Engine {
     /// True if an empty variable is the same as none.
     empty_is_none: bool,
     /// First version that loads plugins.
-    since: [u32; 3],
+    since: &'static str,
 }
 
 const ENGINES: [Engine; 2] = [
@@ -26,7 +27,7 @@ const ENGINES: [Engine; 2] = [
         group: "vllm.general_plugins",
         variable: "VLLM_PLUGINS",
         empty_is_none: false,
-        since: [0, 0, 0],
+        since: "0",
     },
     Engine {
         check: Check("SGLang plugin"),
@@ -35,7 +36,7 @@ const ENGINES: [Engine; 2] = [
         group: "sglang.srt.plugins",
         variable: "SGLANG_PLUGINS",
         empty_is_none: true,
-        since: [0, 5, 12],
+        since: "0.5.12",
     },
 ];
 
@@ -79,8 +80,8 @@ impl Engine {
         let Some(version) = value(self.package) else {
             return self.check.ok(format!("installed, but {name} is not"));
         };
-        if release(version) < self.since {
-            let since = self.since.map(|number| number.to_string()).join(".");
+        let since = self.since;
+        if is_version_between(version, Some(since), None) == Some(false) {
             return self.check.warn(
                 format!("{name} {version} does not load plugins"),
                 format!("record it with sa-profile run --python, or use {name} {since} or later"),
@@ -95,15 +96,6 @@ impl Engine {
             _ => self.check.ok(format!("loaded by {name} {version}")),
         }
     }
-}
-
-/// Returns the first three numbers of a version such as `0.5.12.post1`. Missing ones are 0.
-fn release(version: &str) -> [u32; 3] {
-    let mut numbers = version.split('.').map(|part| {
-        let end = part.find(|letter: char| !letter.is_ascii_digit());
-        part[..end.unwrap_or(part.len())].parse().unwrap_or(0)
-    });
-    [(); 3].map(|()| numbers.next().unwrap_or(0))
 }
 
 #[cfg(test)]
