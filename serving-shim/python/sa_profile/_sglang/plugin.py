@@ -36,5 +36,6 @@ def _hook():
         when_imported(module, profiler.hook)
     when_imported("fastapi.routing", endpoint.hook_routing)
     when_imported("starlette.requests", endpoint.hook_requests)
+    when_imported("uvicorn._subprocess", processes.hook_workers)
     when_imported("uvicorn.config", uvicorn.ConfigHook(processes.server_name).hook)
     when_imported("uvicorn.protocols.http.httptools_impl", uvicorn.hook_protocol)

@@ -60,3 +60,13 @@ def run_target(module, name, args, kwargs):
     quietly(_register)
     target = _targets.get(name)  # of a forked child
     return (target or getattr(import_module(module), name))(*args, **kwargs)
+
+
+def hook_workers(module):
+    """Hooks the function with which uvicorn starts further servers, because SGLang loads no plugins in them (`--tokenizer-worker-num`)."""
+    hook_target(module, "subprocess_started", start_worker)
+
+
+def start_worker(*args, **kwargs):
+    """Runs a further server of uvicorn, with the plugin."""
+    return run_target("uvicorn._subprocess", "subprocess_started", args, kwargs)
