@@ -41,10 +41,9 @@ async def profile_steps(machine, server, folder):
     await asyncio.sleep(1)
     from_ns = time.monotonic_ns()
     await asyncio.to_thread(post, server, "/start_profile", num_steps=STEPS, **QUICK)
+    await under_load  # the processes switch some time after the answer of the route
     ended = await asyncio.to_thread(wait_until, lambda: not is_recording(machine, folder))
-    to_ns = time.monotonic_ns()
-    await under_load
-    return {"from_ns": from_ns, "to_ns": to_ns, "ended": ended}
+    return {"from_ns": from_ns, "to_ns": time.monotonic_ns(), "ended": ended}
 
 
 async def profile_window(machine, server, folder, report):
