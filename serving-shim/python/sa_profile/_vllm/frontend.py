@@ -26,7 +26,8 @@ class Frontend:
         return getattr(outputs[at], "num_cached_tokens", None) if stats is None else stats.num_cached_tokens
 
 
-_front = FrontRequests(LAYOUT, Frontend, "OutputProcessor.add_request", "OutputProcessor.process_outputs")  # only the event loop's thread uses it
+# Only the event loop's thread uses it.
+_front = FrontRequests(LAYOUT, Frontend, "OutputProcessor.add_request", "OutputProcessor.process_outputs", "reqs_to_abort")
 
 
 def _class(module, name):
@@ -164,20 +165,17 @@ def process_outputs(_processor, engine_core_outputs, engine_core_timestamp=None,
     # vLLM's metrics use the first time for the step's outputs, and the second for its time between tokens.
     received_ns = None if iteration_stats is None else from_wall_clock(getattr(iteration_stats, "iteration_timestamp", None))
     leave = _front.step(engine_core_outputs, received_ns, from_monotonic(engine_core_timestamp))
-    if leave is None:
-        return None
-    began_ns = now_ns()
-    sending = quietly(next_turn, len(engine_core_outputs)) if is_enabled("verbose") else None
+    if leave is None or not is_enabled("verbose"):
+        return leave
+    sending = quietly(next_turn, len(engine_core_outputs))
+    if sending is None:
+        return leave
 
     def leave_and_send(result, error):
         try:
             leave(result, error)
-            stopped = getattr(result, "reqs_to_abort", None)
-            if stopped:  # requests that ended because of a stop text
-                _front.answered(stopped, "stop", received_ns or began_ns, began_ns)
         finally:
-            if sending is not None:
-                sending.schedule_end()
+            sending.schedule_end()
 
     return leave_and_send
 

@@ -39,6 +39,8 @@ pub(crate) struct FrontRequests {
     /// Names of the spans of the calls that admit a request and process a step's outputs.
     admission_name: Py<PyString>,
     step_name: Py<PyString>,
+    /// Attribute of the observed call's result with the ids of requests that a stop text has ended.
+    stopped: Option<Py<PyString>>,
     /// True if a step came while recording was off, and no step has been recorded since.
     has_skipped: AtomicBool,
 }
@@ -98,13 +100,16 @@ impl FrontRequests {
     ///         which returns the number of cached prompt tokens of a request's first output, or `None`; and `moment(stamps, name)`, which returns the engine's
     ///         time in ns of `request.first_token` or `request.answered`, or `None`. The last one is called only for requests that were admitted with `stamps`.
     ///     admission_name, step_name: names of the spans of the observed calls.
+    ///     stopped: name of an attribute of what the call for a step's outputs returns: ids of further requests whose answers are complete, because their text
+    ///         contains a stop text.
     #[new]
-    #[pyo3(signature = (layout, engine, admission_name, step_name, /))]
+    #[pyo3(signature = (layout, engine, admission_name, step_name, stopped=None, /))]
     fn new(
         layout: &Bound<'_, OutputLayout>,
         engine: Py<PyAny>,
         admission_name: Py<PyString>,
         step_name: Py<PyString>,
+        stopped: Option<Py<PyString>>,
     ) -> FrontRequests {
         FrontRequests {
             open: PyDict::new(layout.py()).unbind(),
@@ -113,6 +118,7 @@ impl FrontRequests {
             engine,
             admission_name,
             step_name,
+            stopped,
             has_skipped: AtomicBool::new(false),
         }
     }
@@ -218,22 +224,6 @@ impl FrontRequests {
         };
         let leave = Bound::new(py, step)?.getattr(intern!(py, "leave"))?;
         Ok(Some(leave))
-    }
-
-    /// Records that the answers of requests are complete although their last outputs do not say so, and ends the requests. `ts_ns` is the time of their last
-    /// outputs. Their flow arrows end in the last span that began before `flow_ns`. Ignores ids that are not open.
-    #[pyo3(signature = (request_ids, reason, ts_ns, flow_ns, /))]
-    fn answered(
-        &self,
-        request_ids: &Bound<'_, PyAny>,
-        reason: &Bound<'_, PyAny>,
-        ts_ns: u64,
-        flow_ns: u64,
-    ) -> PyResult<()> {
-        for request_id in request_ids.try_iter()? {
-            self.end_answered(&request_id?, reason, (ts_ns, flow_ns))?;
-        }
-        Ok(())
     }
 
     /// Ends the span and the flow arrow of a request, if the request is open. The arrow ends in the last span that began before `ts_ns`. `reason` is the
@@ -398,7 +388,7 @@ impl FrontStep {
         let span = self.span.bind(py);
         span.get().set_end();
         let mut text = Scratch::empty();
-        let done = self.count(py, &mut text.0);
+        let done = self.count(result, &mut text.0);
         if done.is_err() {
             text.0.clear();
         }
@@ -409,14 +399,23 @@ impl FrontStep {
 }
 
 impl FrontStep {
-    /// Counts the step's output tokens for their requests, and ends the requests that are complete. Appends args that describe the outputs to `text`.
-    fn count(&self, py: Python<'_>, text: &mut Vec<u8>) -> PyResult<()> {
+    /// Counts the step's output tokens for their requests, and ends the requests that are complete. `result` is what the observed call returned. Appends args
+    /// that describe the outputs to `text`.
+    fn count(&self, result: &Bound<'_, PyAny>, text: &mut Vec<u8>) -> PyResult<()> {
+        let py = result.py();
         let front = self.front.get();
         let (outputs, open) = (self.outputs.bind(py), front.open.bind(py));
         let described = front
             .outputs
             .describe(outputs, open, &mut |output| self.handle_output(py, output))?;
         text.extend_from_slice(&described);
+        let stopped = front.stopped.as_ref().map(|name| name.bind(py));
+        if let Some(stopped) = stopped.and_then(|name| result.getattr_opt(name).ok()?) {
+            let reason = intern!(py, "stop").as_any();
+            for request_id in stopped.try_iter()? {
+                front.end_answered(&request_id?, reason, (self.ts_ns, self.began_ns))?;
+            }
+        }
         Ok(())
     }
 
