@@ -10,7 +10,7 @@ from .requests import is_health_check
 
 MAX_REQUESTS = 1 << 16  # as many as SGLang's detokenizer has states for
 
-_seen = set()  # ids of requests with an output that are not finished
+_seen: set[str] = set()  # ids of requests with an output that are not finished
 
 
 def hook(module):

@@ -3,6 +3,7 @@
 import multiprocessing
 import sys
 from importlib import import_module
+from typing import Any
 
 from .._engine import processes
 from .._hooks.chain import argument, chain_if_there
@@ -11,7 +12,7 @@ from .._hooks.warnings import quietly
 PREFIX = "sglang::"
 SERVER = f"{PREFIX}http_server"  # SGLang gives the main process, which serves HTTP, no title
 
-_targets = {}  # functions that SGLang's main process starts children with, by name
+_targets: dict[str, Any] = {}  # functions that SGLang's main process starts children with, by name
 
 
 def hook_titles(module):
