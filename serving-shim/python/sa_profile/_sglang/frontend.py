@@ -17,7 +17,10 @@ MOMENTS = {"request.first_token": "first_token_time", "request.answered": "finis
 class Frontend:
     """What the frontend's requests need to know of SGLang's outputs and stamps."""
 
-    reason = staticmethod(reason)
+    @staticmethod
+    def reason(finish_reason):
+        """Returns the API's name for a finish reason."""
+        return reason(finish_reason)
 
     @staticmethod
     def cached_tokens(outputs, at):

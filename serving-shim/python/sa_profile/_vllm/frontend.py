@@ -17,7 +17,10 @@ RECORD = span("StatLoggerManager.record", cat="serving", level="verbose")
 class Frontend:
     """What the frontend's requests need to know of vLLM's outputs."""
 
-    reason = staticmethod(reason)
+    @staticmethod
+    def reason(finish_reason):
+        """Returns the API's name for a finish reason."""
+        return reason(finish_reason)
 
     @staticmethod
     def cached_tokens(outputs, at):
