@@ -1,6 +1,10 @@
 """The cases of sa_profile, while recording is on or off."""
 
+from types import SimpleNamespace
+
 import sa_profile
+from sa_profile._hooks import named_functions
+from sa_profile._hooks.attribute_paths import PathSpans
 from subject import Case
 
 
@@ -8,7 +12,7 @@ def cases(state):
     """Returns every case, and messages about skipped ones. The names end with the state."""
     if sa_profile.is_enabled() != (state == "on"):
         raise SystemExit(f"recording is not {state}")
-    found = [*events(), tracked(), *drop_in()]
+    found = [*events(), tracked(), *hooked(), *drop_in()]
     for case in found:
         case.name = f"{case.name}_{state}"
     return found, []
@@ -58,6 +62,27 @@ def tracked():
         return run
 
     return Case("track_function", calls(sa_profile.track(function)), calls(function))
+
+
+def hooked():
+    """Returns the cases that measure what a hook from a file adds to a call: without args, and with one arg."""
+    request = SimpleNamespace(id="cmpl-1")
+
+    def function(request):
+        pass
+
+    def calls(function):
+        def run(count):
+            for _ in range(count):
+                function(request)
+
+        return run
+
+    def hook(*paths):
+        return named_functions._wrap(function, PathSpans("function", "bench", "e2e", paths, function))
+
+    path = ("request", "request.id", "request", [("attribute", "id")], False)
+    return [Case("hook", calls(hook()), calls(function)), Case("hook_1_arg", calls(hook(path)), calls(function))]
 
 
 def drop_in():
