@@ -85,6 +85,14 @@ def is_chained(function):
     return getattr(function, MARK, False)
 
 
+def find_class(module, name):
+    """Returns a class of a module. Returns `None`, after a warning, if this version of the engine lacks it."""
+    found = getattr(module, name, None)
+    if found is None:
+        warn_once(f"this {engine()} has no {module.__name__}.{name}: its spans are missing")
+    return found
+
+
 def chain_if_there(owner, name, observe, wrap=None):
     """Does what `chain` does, but without a warning if the function is missing, as it is in some versions."""
     return callable(getattr(owner, name, None)) and chain(owner, name, observe, wrap)

@@ -3,8 +3,7 @@
 from .. import flow
 from .._sa_profile import is_enabled, open_span
 from .._engine import REQUEST
-from .._hooks.chain import chain
-from .._hooks.warnings import warn_once
+from .._hooks.chain import chain, find_class
 from .processes import hook_target, run_target
 from .requests import is_health_check
 
@@ -15,9 +14,8 @@ _seen: set[str] = set()  # ids of requests with an output that are not finished
 
 def hook(module):
     """Hooks the class of `sglang.srt.managers.detokenizer_manager`."""
-    manager = getattr(module, "DetokenizerManager", None)
+    manager = find_class(module, "DetokenizerManager")
     if manager is None:
-        warn_once("this SGLang has no DetokenizerManager: its spans are missing")
         return
     chain(manager, "handle_batch_token_id_out", decode)
     hook_target(module, "run_detokenizer_process", run_detokenizer_process)
@@ -43,12 +41,12 @@ def decode(_manager, recv_obj, *_args, **_kwargs):
 
 
 def _link(ids, finish_reasons):
-    """Records a step of the flow of each request that has its first or its last output."""
+    """Records a step of the flow of each request that has its first or its last output. Beyond `MAX_REQUESTS`, first outputs have none."""
     for request_id, reason in zip(ids, finish_reasons):
-        is_first, is_last = request_id not in _seen, reason is not None
+        is_first, is_last = request_id not in _seen and len(_seen) < MAX_REQUESTS, reason is not None
         if is_last:
             _seen.discard(request_id)
-        elif len(_seen) < MAX_REQUESTS:
+        elif is_first:
             _seen.add(request_id)
         if (is_first or is_last) and not is_health_check(request_id):
             flow(REQUEST, request_id, "step")

@@ -4,8 +4,8 @@ from .. import now_ns
 from .._sa_profile import OutputLayout, is_enabled, open_span
 from .._engine import processes
 from .._engine.front import FrontRequests, watch_generator
-from .._hooks.chain import argument, chain, chain_details, chain_if_there, chain_in_detail
-from .._hooks.warnings import quietly, warn_once
+from .._hooks.chain import argument, chain, chain_details, chain_if_there, chain_in_detail, find_class
+from .._hooks.warnings import quietly
 from .._http import asgi
 from .requests import is_health_check, reason, stamp_ns
 from .settings import record_server
@@ -38,9 +38,8 @@ _front = FrontRequests(LAYOUT, Frontend, "TokenizerManager.send_request", "Token
 
 def hook(module):
     """Hooks the class of `sglang.srt.managers.tokenizer_manager`."""
-    manager = getattr(module, "TokenizerManager", None)
+    manager = find_class(module, "TokenizerManager")
     if manager is None:
-        warn_once("this SGLang has no sglang.srt.managers.tokenizer_manager.TokenizerManager: its spans are missing")
         return
     chain(manager, "__init__", construct)
     chain(manager, "_send_one_request", send_one)

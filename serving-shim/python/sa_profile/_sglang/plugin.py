@@ -17,14 +17,11 @@ def register():
 
 
 def _hook():
-    from .._hooks import compilation, garbage
+    from .._engine import server_hooks
     from .._hooks.imports import when_imported
-    from .._http import endpoint, uvicorn
     from . import controller, detokenizer, frontend, processes, profiler, runner, scheduler
 
-    garbage.watch()
-    when_imported("torch._dynamo.callback", compilation.hook)
-    when_imported("triton.compiler", compilation.hook_triton)
+    server_hooks.watch(processes.server_name)
     when_imported("setproctitle", processes.hook_titles)
     when_imported("sglang.srt.entrypoints.http_server", processes.hook_server)
     when_imported("sglang.srt.managers.tokenizer_manager", frontend.hook)
@@ -34,8 +31,4 @@ def _hook():
     when_imported("sglang.srt.model_executor.model_runner", runner.hook)
     for module in profiler.MODULES:
         when_imported(module, profiler.hook)
-    when_imported("fastapi.routing", endpoint.hook_routing)
-    when_imported("starlette.requests", endpoint.hook_requests)
     when_imported("uvicorn._subprocess", processes.hook_workers)
-    when_imported("uvicorn.config", uvicorn.ConfigHook(processes.server_name).hook)
-    when_imported("uvicorn.protocols.http.httptools_impl", uvicorn.hook_protocol)

@@ -7,9 +7,9 @@ from .. import counter, flow, now_ns
 from .._sa_profile import is_enabled, open_span, record_since, record_step_counters
 from .._engine import REQUEST
 from .._engine.batches import Batches
-from .._hooks.chain import argument, chain, chain_if_there
+from .._hooks.chain import argument, chain, chain_if_there, find_class
 from .._hooks.instances import ObjectData, chain_class
-from .._hooks.warnings import quietly, warn_once
+from .._hooks.warnings import quietly
 from . import batch
 from .prefix_cache import PrefixCache
 from .ranks import rank, receives_requests
@@ -27,9 +27,8 @@ _observers = ObjectData()  # by scheduler; False if an observer could not be cre
 
 def hook(module):
     """Hooks the class of `sglang.srt.managers.scheduler`."""
-    owner = getattr(module, "Scheduler", None)
+    owner = find_class(module, "Scheduler")
     if owner is None:
-        warn_once("this SGLang has no sglang.srt.managers.scheduler.Scheduler: its spans are missing")
         return
     chain(owner, "__init__", construct)
     for name in ("handle_generate_request", "handle_embedding_request"):
@@ -253,9 +252,11 @@ def idle(scheduler, *_args, **_kwargs):
 
 def run_batch(scheduler, batch, *_args, **_kwargs):
     """Observes a batch being launched."""
-    if not is_enabled():
-        return None
     found = _observers.get(id(scheduler))
+    if not is_enabled():
+        if found:
+            found.turn_ns = 0
+        return None
     if found is None:
         found = observer(scheduler)
     return found.launch(scheduler, batch) if found else None

@@ -4,8 +4,8 @@ from .. import now_ns, span
 from .._sa_profile import attach, from_monotonic, from_wall_clock, is_enabled, last_request_number, open_span
 from .._engine.front import FrontRequests, end_all, watch_generator
 from .._engine.sending import next_turn
-from .._hooks.chain import argument, chain, chain_details, chain_if_there, chain_in_detail, inside
-from .._hooks.warnings import quietly, warn_once
+from .._hooks.chain import argument, chain, chain_details, chain_if_there, chain_in_detail, find_class, inside
+from .._hooks.warnings import quietly
 from .._http import asgi
 from .announcement import announce
 from .requests import LAYOUT, reason
@@ -33,16 +33,9 @@ class Frontend:
 _front = FrontRequests(LAYOUT, Frontend, "OutputProcessor.add_request", "OutputProcessor.process_outputs", "reqs_to_abort")
 
 
-def _class(module, name):
-    found = getattr(module, name, None)
-    if found is None:
-        warn_once(f"this vLLM has no {module.__name__}.{name}: its spans are missing")
-    return found
-
-
 def hook_client(module):
     """Hooks the class of `vllm.v1.engine.async_llm`."""
-    client = _class(module, "AsyncLLM")
+    client = find_class(module, "AsyncLLM")
     if client is None:
         return
     from . import control
@@ -57,14 +50,14 @@ def hook_client(module):
 
 def hook_offline(module):
     """Hooks the class of `vllm.v1.engine.llm_engine`. Its requests go through the same processors."""
-    engine = _class(module, "LLMEngine")
+    engine = find_class(module, "LLMEngine")
     if engine is not None:
         chain(engine, "__init__", construct)
 
 
 def hook_input(module):
     """Hooks the class of `vllm.v1.engine.input_processor`."""
-    _hook_input(_class(module, "InputProcessor"))
+    _hook_input(find_class(module, "InputProcessor"))
 
 
 def hook_older_input(module):
@@ -84,7 +77,7 @@ def hook_statistics(module):
 
 def hook_output(module):
     """Hooks the class of `vllm.v1.engine.output_processor`."""
-    processor = _class(module, "OutputProcessor")
+    processor = find_class(module, "OutputProcessor")
     if processor is not None:
         chain(processor, "add_request", admit)
         chain(processor, "process_outputs", process_outputs)

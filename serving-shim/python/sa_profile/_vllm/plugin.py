@@ -17,14 +17,11 @@ def register():
 
 
 def _hook():
-    from .._hooks import compilation, garbage
+    from .._engine import server_hooks
     from .._hooks.imports import when_imported
-    from .._http import endpoint, uvicorn
     from . import announcement, engine, frontend, grammar, names, rendering, scopes, transport, worker
 
-    garbage.watch()
-    when_imported("torch._dynamo.callback", compilation.hook)
-    when_imported("triton.compiler", compilation.hook_triton)
+    server_hooks.watch(names.api_server_name)
     when_imported("vllm.engine.arg_utils", announcement.hook)
     when_imported("vllm.v1.engine.core", engine.hook)
     when_imported("vllm.v1.worker.worker_base", worker.hook)
@@ -41,7 +38,3 @@ def _hook():
     when_imported("vllm.v1.utils", scopes.hook)
     for module in rendering.modules():
         when_imported(module, rendering.hook)
-    when_imported("fastapi.routing", endpoint.hook_routing)
-    when_imported("starlette.requests", endpoint.hook_requests)
-    when_imported("uvicorn.config", uvicorn.ConfigHook(names.api_server_name).hook)
-    when_imported("uvicorn.protocols.http.httptools_impl", uvicorn.hook_protocol)

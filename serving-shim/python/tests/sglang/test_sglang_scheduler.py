@@ -473,6 +473,43 @@ def test_requests_that_run_when_recording_starts_are_counted(record, loop):
     assert not trace.named("request.first_token")
 
 
+def paused_under_load(loop):
+    """Pauses the recording for 300 ms in which the scheduler's loop is never idle."""
+    import time
+
+    import sa_profile
+    from sa_profile._hooks import control
+
+    made = fake.scheduler(**loop)
+    fake.send(made, fake.request("a-1", tokens=100_000))
+    made.turn()
+    for cause, is_on in (("stop", False), ("start", True)):
+        assert control.switch(cause)
+        until = time.monotonic() + 5
+        while sa_profile.is_enabled() != is_on and time.monotonic() < until:
+            made.turn()
+        if not is_on:
+            found = next(iter(scheduler_observers()))
+            found.requests.all_finished("stop")  # as if only requests that are not recorded were left
+            until = time.monotonic() + 0.3
+            while time.monotonic() < until:
+                made.turn()
+    for _ in range(9):
+        made.turn()
+
+
+def scheduler_observers():
+    from sa_profile._sglang import scheduler
+
+    return scheduler._observers.values()
+
+
+@pytest.mark.parametrize("loop", [{}, NORMAL])
+def test_the_choice_of_a_batch_does_not_last_as_long_as_a_pause(record, loop):
+    trace = record(paused_under_load, loop)
+    assert trace.stderr == ""
+    assert len(trace.named("Scheduler.schedule")) > 10 and max(one["dur"] for one in trace.named("Scheduler.schedule")) < 250_000
+
 
 def profiled(**request):
     """Answers requests before, during and after a profile of SGLang's, in a paused run."""

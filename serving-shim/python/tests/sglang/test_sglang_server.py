@@ -149,6 +149,19 @@ def test_the_detokenizer_records_each_step(record):
     assert verbose.args("DetokenizerManager.decode_outputs")[0]["request_ids"] == ["a-1", "b-2"]
 
 
+def detokenize_more_than_it_follows():
+    from sa_profile._sglang import detokenizer
+
+    detokenizer.MAX_REQUESTS = 2
+    fake.decode(fake.answer(fake.scheduler(), *(f"{n}-1" for n in range(3)), tokens=20))
+
+
+def test_a_detokenizer_with_too_many_requests_records_no_flow_for_each_token(record):
+    trace = record(detokenize_more_than_it_follows)
+    assert trace.stderr == ""
+    assert len([phase for phase, _ in trace.flows() if phase == "t"]) < 20
+
+
 def dispatch():
     controller = fake.module("managers.data_parallel_controller")
     arguments, ports = fake.settings(dp_size=2)
